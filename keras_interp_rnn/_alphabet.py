@@ -709,7 +709,7 @@ def _several(texts: object) -> Iterable[Any]:
     return texts
 
 
-def _iterable(text: Any) -> Iterable[Any]:
+def _iterable(text: object) -> Iterable[Any]:
     """A text as symbols; raises ValueError for anything else."""
     if isinstance(text, bytes) or not isinstance(text, Iterable):
         raise DataError(f"A text must be a string or a list of symbols. Received: {text!r:.60}. Decode bytes first.")

@@ -22,7 +22,7 @@ Read = Callable[[Any], Any]
 NOT_MATHEMATICS = ("__init__", "build", "get_config", "from_config", "compute_output_shape", "get_initial_state")
 
 
-def equations_of(cell: Any, read: Read) -> CellEquations | None:
+def equations_of(cell: object, read: Read) -> CellEquations | None:
     """The equations of a cell with its weights, or None where they are not known.
 
     They are known of Keras's SimpleRNNCell, GRUCell and LSTMCell, and of any cell with a method `equations(read)`. A
@@ -38,7 +38,7 @@ def equations_of(cell: Any, read: Read) -> CellEquations | None:
     return None if of_keras is None else of_keras(cell, read)
 
 
-def _computes_as_said(cell: Any) -> bool:
+def _computes_as_said(cell: object) -> bool:
     """Whether nothing that is more derived than the class with `equations` overrides a method or a property of it."""
     if "call" in vars(cell):  # set on the cell itself
         return False
@@ -56,12 +56,12 @@ def _bias(cell: Any, read: Read) -> Any:
     return read(cell.bias) if cell.use_bias else None
 
 
-def is_cell_of_keras(cell: Any) -> bool:
+def is_cell_of_keras(cell: object) -> bool:
     """Whether a cell is one of Keras's, and no subclass, which may compute something else."""
     return type(cell) in _KERAS
 
 
-def is_of_keras(activation: Any) -> bool:
+def is_of_keras(activation: object) -> bool:
     """Whether an activation is one of Keras's, which treat every row by itself."""
     return any(activation is known for known in vars(keras.activations).values())
 
@@ -81,7 +81,7 @@ class CellActivation:
         self._dtype = "float64" if is_of_keras(function) else dtype
         self._rows_are_apart = is_of_keras(function)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: object) -> Any:
         if not isinstance(x, np.ndarray):
             return self.function(x)
         if not self._rows_are_apart:
@@ -148,12 +148,12 @@ _KERAS: dict[type, Callable[[Any, Read], CellEquations]] = {
 }
 
 
-def reads_features(cell: Any) -> bool:
+def reads_features(cell: object) -> bool:
     """Whether a cell is one of Keras's, which read steps (batch, features)."""
     return isinstance(cell, tuple(_KERAS))
 
 
-def built_for(cell: Any) -> tuple[int | None, ...] | None:
+def built_for(cell: object) -> tuple[int | None, ...] | None:
     """The shape of a step without its batch axis for which a cell was built, or None where that is not known."""
     if not getattr(cell, "built", False) or not isinstance(cell, keras.layers.Layer):
         return None
@@ -168,7 +168,7 @@ def run_cell(cell: Any, inputs: Tensor, states: list[Tensor], training: bool) ->
     return output, list(new) if isinstance(new, (list, tuple)) else [new]
 
 
-def draw_dropout(cell: Any, inputs: Tensor, state: Tensor, training: bool) -> None:
+def draw_dropout(cell: object, inputs: Tensor, state: Tensor, training: bool) -> None:
     """Makes the Keras cells inside a cell draw their dropout masks outside the loop, once for all steps.
 
     Keras's SimpleRNNCell (3.15) draws masks outside training too, and does not use them: in JAX's loop that would leave
@@ -181,13 +181,13 @@ def draw_dropout(cell: Any, inputs: Tensor, state: Tensor, training: bool) -> No
         part.get_recurrent_dropout_mask(ops.cast(state, part.compute_dtype))
 
 
-def forget_dropout(cell: Any) -> None:
+def forget_dropout(cell: object) -> None:
     """Makes them draw new masks for the next batch."""
     for part in _dropout_cells(cell):
         part.reset_dropout_mask()
         part.reset_recurrent_dropout_mask()
 
 
-def _dropout_cells(cell: Any) -> list[keras.layers.Layer]:
+def _dropout_cells(cell: object) -> list[keras.layers.Layer]:
     parts = [cell, *_dropout_cells(cell.cell)] if hasattr(cell, "cell") else [cell]
     return [part for part in parts if hasattr(part, "get_dropout_mask")]

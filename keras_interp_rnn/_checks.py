@@ -15,14 +15,16 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from keras_interp_rnn._types import AnyArray
 
 T = TypeVar("T")
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def invalid(name: str, rule: str, value: Any, remedy: str = "") -> ValueError:
+def invalid(name: str, rule: str, value: object, remedy: str = "") -> ValueError:
     """The error of an argument that breaks a rule, such as "a positive integer"."""
     return ValueError(" ".join(filter(None, (f"`{name}` must be {rule}. Received: {name}={value!r}.", remedy))))
 
@@ -36,7 +38,7 @@ def is_integer(value: Any) -> bool:
     return not isinstance(value, bool)
 
 
-def is_hashable(value: Any) -> bool:
+def is_hashable(value: object) -> bool:
     """Whether a value has a hash; a tuple that holds a list, which is an instance of Hashable, has none."""
     try:
         hash(value)
@@ -45,7 +47,7 @@ def is_hashable(value: Any) -> bool:
     return True
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether a value is a real number of Python or NumPy, NaN and infinities included; a bool is not."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
@@ -60,7 +62,7 @@ def integer(name: str, value: Any, minimum: int = 1, remedy: str = "", *, below:
     return number
 
 
-def positive(name: str, value: Any) -> float:
+def positive(name: str, value: object) -> float:
     """A finite number above 0."""
     number = _as_float(value)
     if not 0 < number < np.inf:
@@ -68,7 +70,7 @@ def positive(name: str, value: Any) -> float:
     return number
 
 
-def non_negative(name: str, value: Any) -> float:
+def non_negative(name: str, value: object) -> float:
     """A finite number of at least 0."""
     number = _as_float(value)
     if not 0 <= number < np.inf:
@@ -91,7 +93,7 @@ def holding(certificate: Any) -> Any:
     return certificate
 
 
-def fraction(name: str, value: Any, *, below: float = 1.0) -> float:
+def fraction(name: str, value: object, *, below: float = 1.0) -> float:
     """A number in [0, below)."""
     number = _as_float(value)
     if not 0 <= number < below:
@@ -99,7 +101,7 @@ def fraction(name: str, value: Any, *, below: float = 1.0) -> float:
     return number
 
 
-def within(name: str, value: Any, minimum: float, maximum: float, remedy: str = "") -> float:
+def within(name: str, value: object, minimum: float, maximum: float, remedy: str = "") -> float:
     """A finite number in [minimum, maximum]."""
     number = _as_float(value)
     if not minimum <= number <= maximum:
@@ -107,7 +109,7 @@ def within(name: str, value: Any, minimum: float, maximum: float, remedy: str = 
     return number
 
 
-def choice(name: str, value: Any, choices: Collection[T], remedy: str = "") -> T:
+def choice(name: str, value: object, choices: Collection[T], remedy: str = "") -> T:
     """One of the choices; the error suggests those that are spelled alike."""
     for known in choices:
         if isinstance(value, type(known)) and isinstance(value, bool) == isinstance(known, bool) and value == known:
@@ -118,14 +120,14 @@ def choice(name: str, value: Any, choices: Collection[T], remedy: str = "") -> T
     raise invalid(name, rule, value, " ".join(filter(None, (hint, remedy))))
 
 
-def as_path(name: str, value: Any) -> Path:
+def as_path(name: str, value: object) -> Path:
     """A path, as a `pathlib.Path`."""
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
         raise invalid(name, "a path: a string, not empty, or a pathlib.Path", value)
     return Path(value)
 
 
-def expanded_path(name: str, value: Any) -> Path:
+def expanded_path(name: str, value: object) -> Path:
     """A path in which a leading `~` is replaced by the home folder."""
     try:
         return as_path(name, value).expanduser()
@@ -135,7 +137,7 @@ def expanded_path(name: str, value: Any) -> Path:
         ) from None
 
 
-def c_identifier(name: str, value: Any) -> str:
+def c_identifier(name: str, value: object) -> str:
     """A string that C takes as the beginning of an identifier."""
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", value):
         raise invalid(name, "an identifier of C", value, "Pass letters.")
@@ -150,7 +152,7 @@ def integers(
     below: int | None = None,
     remedy: str = "",
     error: type[ValueError] = ValueError,
-) -> NDArray[Any]:
+) -> AnyArray:
     """An array of integers, in [0, below) and of so many axes where these are given; an empty one has any dtype."""
     masked = np.count_nonzero(value.mask) if isinstance(value, np.ma.MaskedArray) else 0
     if masked:
@@ -211,7 +213,7 @@ def _as_float(value: Any) -> float:
         return np.nan
 
 
-def _is_numeric(value: Any) -> bool:
+def _is_numeric(value: object) -> bool:
     try:
         return np.asarray(value).dtype.kind in "biuf"
     except (TypeError, ValueError):  # rows of different lengths, and objects that no array holds

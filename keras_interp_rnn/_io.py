@@ -141,14 +141,14 @@ def read_json(path: Path, rule: str, parts: Mapping[str, type], remedy: str) -> 
     return content
 
 
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: Path, content: Mapping[str, object]) -> None:
     """Writes a JSON file atomically: a line for each entry of the two outer levels, keys in order."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as partial:
         partial.write_text(_lines(content) + "\n")
 
 
-def _lines(value: Any, depth: int = 2) -> str:
+def _lines(value: object, depth: int = 2) -> str:
     if not depth or not value or not isinstance(value, Mapping | list):
         return json.dumps(value, sort_keys=True)
     indent = " " * (3 - depth)

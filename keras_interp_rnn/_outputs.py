@@ -124,7 +124,7 @@ def as_outputs(given: Outputs | Sequence[str]) -> Outputs:
 
 
 def output_names(
-    network: Any, given: GivenOutputs | None, num_outputs: int, alphabet: Sequence[object] | None = None
+    network: object, given: GivenOutputs | None, num_outputs: int, alphabet: Sequence[object] | None = None
 ) -> tuple[str, ...]:
     """A name for each output: those given, or that a layer carries, or of the alphabet; () where none has as many.
 
@@ -142,7 +142,7 @@ def output_names(
     return ()
 
 
-def two_classes(network: Any, given: GivenOutputs | None, num_outputs: int) -> tuple[str, ...]:
+def two_classes(network: object, given: GivenOutputs | None, num_outputs: int) -> tuple[str, ...]:
     """Both names, where a single output has two: it decides between them; otherwise ()."""
     named = _given_or_carried(network, given)
     if named is None or num_outputs > 1 or len(named) != 2 or named.units is not None:
@@ -150,7 +150,7 @@ def two_classes(network: Any, given: GivenOutputs | None, num_outputs: int) -> t
     return named.of(2)
 
 
-def have_units(network: Any, given: GivenOutputs | None) -> bool:
+def have_units(network: object, given: GivenOutputs | None) -> bool:
     """Whether the outputs have units, as those of a regression."""
     named = _given_or_carried(network, given)
     return named is not None and named.units is not None
@@ -160,12 +160,12 @@ def _given_or_carried(network: object, given: GivenOutputs | None) -> Outputs | 
     return carried_outputs(network) if given is None else as_outputs(given)
 
 
-def class_names(network: Any, given: GivenOutputs | None, num_outputs: int) -> tuple[str, ...]:
+def class_names(network: object, given: GivenOutputs | None, num_outputs: int) -> tuple[str, ...]:
     """As `output_names`, a name for each class: one output decides between two."""
     return output_names(network, given, max(2, num_outputs))
 
 
-def carried_outputs(model: Any) -> Outputs | None:
+def carried_outputs(model: object) -> Outputs | None:
     """The names that a layer of a model carries; None where none does."""
     parts = list(getattr(model, "layers", []))
     own = (getattr(part, "output_names", None) for part in parts)

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 """A NumPy array in float64, the precision of exact analysis."""
 
+AnyArray = NDArray[Any]
+"""A NumPy array of any dtype: ids, masks or numbers."""
+
 Ints = NDArray[np.int64]
 
 Tensor = Any
@@ -29,7 +32,7 @@ class KerasCell(Protocol):
 
     state_size: Any
 
-    def call(self, inputs: Tensor, states: Any) -> tuple[Tensor, Any]:
+    def call(self, inputs: Tensor, states: object) -> tuple[Tensor, Any]:
         """The output and the next states."""
 
 
@@ -39,7 +42,7 @@ class TextModel(Protocol):
 
     name: str
 
-    def predict_on_batch(self, x: Any) -> Any:
+    def predict_on_batch(self, x: object) -> Any:
         """The outputs for a batch."""
 
 

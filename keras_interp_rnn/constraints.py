@@ -278,7 +278,7 @@ def _check_square(w: Tensor) -> None:
         )
 
 
-def _places(distances: Array, symbols: Any) -> tuple[Tensor, Tensor]:
+def _places(distances: Array, symbols: object) -> tuple[Tensor, Tensor]:
     """Places from which states are gathered for the partner of their symbol, and on the way back."""
     states = len(distances)
     of_symbol, of_state = ops.arange(symbols)[:, None], ops.arange(states)

@@ -34,9 +34,11 @@ from keras_interp_rnn._backend.keras_quirks import mask_of
 from keras_interp_rnn._checks import integer, invalid
 from keras_interp_rnn._io import say
 from keras_interp_rnn._lbfgs import Box, Minimization
-from keras_interp_rnn._program import carried_states, copies, stack_of
+from keras_interp_rnn._network import carried_states, copies
+from keras_interp_rnn._program import stack_of
+from keras_interp_rnn._program.graph import inputs_of
 from keras_interp_rnn._results import Sentence, nth
-from keras_interp_rnn._types import Array, Ints, Tensor
+from keras_interp_rnn._types import AnyArray, Array, Ints, Tensor
 from keras_interp_rnn.constraints import Interval
 
 __all__ = ["fit_lbfgs"]
@@ -116,7 +118,7 @@ class Fits(Sentence):
             variable.assign(value)
         return self.model
 
-    def evaluate(self, data: Sequence[Any], *, subsets: ArrayLike | None = None) -> Array:
+    def evaluate(self, data: Sequence[object], *, subsets: ArrayLike | None = None) -> Array:
         """The mean loss of each fit, without penalties, on other data or sequences.
 
         Args:
@@ -135,7 +137,7 @@ class Fits(Sentence):
 
 def fit_lbfgs(
     model: keras.Model,
-    data: Sequence[Any],
+    data: Sequence[object],
     *,
     subsets: ArrayLike | None = None,
     penalty_factors: ArrayLike | None = None,
@@ -268,9 +270,9 @@ class _Sample:
     """
 
     x: Any
-    y: NDArray[Any]
+    y: AnyArray
     weights: Array
-    outputs: list[NDArray[Any]]
+    outputs: list[AnyArray]
     loss: float
 
 
@@ -309,7 +311,7 @@ def _sampled(model: keras.Model, data: _Data) -> _Sample | None:
     return _Sample(x, y, weights, values, value) if np.isfinite(value) else None
 
 
-def _single(array: NDArray[Any]) -> NDArray[Any]:
+def _single(array: AnyArray) -> AnyArray:
     return array.astype(keras.config.floatx()) if array.dtype.kind == "f" else array
 
 
@@ -328,8 +330,8 @@ def _loss_of(model: keras.Model) -> Any:
     """
     if not isinstance(model, keras.Model) or not model.built:
         raise ValueError(f"`model` must be a built Keras model. Received: {model!r:.100}. Call it on inputs once.")
-    if not getattr(model, "inputs", None) or len(model.outputs) != 1:
-        received = f"{len(model.outputs)} outputs" if getattr(model, "inputs", None) else "a subclass of keras.Model"
+    if not inputs_of(model) or len(model.outputs) != 1:
+        received = f"{len(model.outputs)} outputs" if inputs_of(model) else "a subclass of keras.Model"
         raise ValueError(
             f"`model` must be Sequential or functional, with one output. Received: {model.name}, {received}. Rebuild "
             "it by keras.Model(inputs, output)."
@@ -374,7 +376,7 @@ class _Data:
     """
 
     x: Any
-    y: NDArray[Any]
+    y: AnyArray
     weights: Array
     sequences: Ints
     counts: Array
@@ -395,14 +397,14 @@ class _Data:
         """Steps that each fit reads."""
         return int(self.sequences.shape[1] * np.prod(self.y.shape[1:2]))
 
-    def of(self, fits: Ints) -> list[NDArray[Any]]:
+    def of(self, fits: Ints) -> list[AnyArray]:
         """Inputs, targets, weights and factors of fits, each with a first axis of their number."""
         sequences, weights = self.sequences[fits], self.weights[self.sequences[fits]]
         weights = weights * self.counts[fits].reshape(*sequences.shape, *[1] * (weights.ndim - 2))
         return [*(leaf[sequences] for leaf in tree.flatten(self.x)), self.y[sequences], weights, self.factors[fits]]
 
 
-def _prepared(data: Sequence[Any], subsets: ArrayLike | None, factors: ArrayLike | None) -> _Data:
+def _prepared(data: Sequence[object], subsets: ArrayLike | None, factors: ArrayLike | None) -> _Data:
     if not isinstance(data, tuple | list) or len(data) not in (2, 3):
         raise ValueError(f"`data` must be (x, y) or (x, y, sample_weight). Received: {type(data).__name__}.")
     targets = data[1]
@@ -438,7 +440,7 @@ def _prepared(data: Sequence[Any], subsets: ArrayLike | None, factors: ArrayLike
     return _Data(x, y, weights, sequences, np.take_along_axis(mask, sequences, axis=1).astype(float), scales)
 
 
-def _doubled(values: Any) -> NDArray[Any]:
+def _doubled(values: object) -> AnyArray:
     """An array, floats and booleans in float64."""
     array = np.asarray(values)
     return array.astype(np.float64) if array.dtype.kind in "fb" else array
@@ -546,14 +548,14 @@ class _Objective:
                 f"{len(sample.y)} sequences. Leave `compute_loss` of the model and `__call__` of the loss as they are."
             )
 
-    def _output(self, x: Any) -> Tensor:
+    def _output(self, x: object) -> Tensor:
         """The output of the copy as the objective computes it."""
         if self.stack is None:
             return tree.flatten(self.copy(x, training=False))[0]
         leaves = [leaf[None] for leaf in tree.flatten(x)]
         return self.stack(lambda variable: ops.convert_to_tensor(variable)[None], leaves)[0]
 
-    def _check_each(self, y: NDArray[Any], output: Tensor) -> None:
+    def _check_each(self, y: AnyArray, output: Tensor) -> None:
         """Raises ValueError unless a loss has values for each sequence by itself."""
         target, rule = ops.convert_to_tensor(y), "The loss must have a value for each step by itself. Received: "
         remedy = "Use a loss of each sequence, and give the model outputs (batch, time, outputs)."
@@ -616,7 +618,7 @@ class _Objective:
         parts = [part if project is None else project(part) for part, project in pairs]
         return ops.concatenate([ops.reshape(part, (-1,)) for part in parts])
 
-    def values(self, structure: Any, project: bool, weights: Tensor, *data: Tensor) -> Tensor:
+    def values(self, structure: object, project: bool, weights: Tensor, *data: Tensor) -> Tensor:
         """The objective of each row, (rows,): of weights (rows, P), data (rows, ...) and factors (rows,)."""
         if project:
             weights = self.constrained(weights)
@@ -721,7 +723,7 @@ def _copy(model: keras.Model, seed: Sequence[int] | None) -> copies.Copy:
     return copies.copy_of(model, lambda config: _changed(config, draws))
 
 
-def _changed(config: Any, draws: np.random.Generator | None) -> Any:
+def _changed(config: object, draws: np.random.Generator | None) -> Any:
     """A configuration in float64, with other seeds."""
     if isinstance(config, list):
         return [_changed(each, draws) for each in config]
@@ -737,7 +739,7 @@ def _changed(config: Any, draws: np.random.Generator | None) -> Any:
     return changed
 
 
-def _box(constraint: Any) -> tuple[float, float] | None:
+def _box(constraint: object) -> tuple[float, float] | None:
     """The bounds that a constraint is; None if it is not one."""
     if constraint is None:
         return -np.inf, np.inf

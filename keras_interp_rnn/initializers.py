@@ -188,7 +188,7 @@ class CriticalBias(keras.initializers.Initializer):
             low, high = (middle, high) if growth(middle) < target else (low, middle)
         return (low + high) / 2
 
-    def __call__(self, shape: tuple[int, ...], dtype: Any = None) -> Any:
+    def __call__(self, shape: tuple[int, ...], dtype: object = None) -> Any:
         """The biases."""
         signs = SIGNS[self.cell]
         units, rest = divmod(shape[-1], len(signs))

@@ -31,7 +31,7 @@ class BitsPerSymbol(keras.losses.Loss):
     2.0
     """
 
-    def __init__(self, name: str = "bits_per_symbol", reduction: str = "sum_over_batch_size", **kwargs: Any) -> None:
+    def __init__(self, name: str = "bits_per_symbol", reduction: str = "sum_over_batch_size", **kwargs: object) -> None:
         super().__init__(name=name, reduction=reduction, **kwargs)
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:

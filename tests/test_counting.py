@@ -19,7 +19,7 @@ NUMBER_ZERO = re.compile(rf"(?<!mean )\b({COUNTED}) 0\b(?![.,]\d)")
 BEFORE_A_NUMBER = re.compile(rf"\b({COUNTED})s? $")
 # What stands in a text after one of these words, and is no index.
 NO_INDEX = {
-    "keras_interp_rnn/_program/inputs.py": {"', '.join(names)": "names of inputs"},
+    "keras_interp_rnn/_network/inputs.py": {"', '.join(names)": "names of inputs"},
     "keras_interp_rnn/analysis/isan/contributions.py": {
         **dict.fromkeys(("step", "self.step", "place"), "the paper's t, from 1"),
     },

@@ -23,6 +23,7 @@ EVERYBODY = {f"{OURS}.{name}" for name in ("_alphabet", "_checks", "_io", "_outp
 # Module, or folder of modules -> what it may import besides the standard library and NumPy.
 MAY_IMPORT = {
     "_alphabet.py": {"keras"},
+    "_arrays.py": {"keras", f"{OURS}._backend"},
     "_outputs.py": {"keras"},
     "_io.py": set(),
     "_results": {
@@ -34,7 +35,7 @@ MAY_IMPORT = {
     "_types.py": set(),
     "affine.py": set(),
     "_lbfgs.py": set(),
-    "fitting.py": {"keras", *(f"{OURS}.{n}" for n in ("_backend", "_lbfgs", "_program", "constraints"))},
+    "fitting.py": {"keras", *(f"{OURS}.{n}" for n in ("_backend", "_lbfgs", "_network", "_program", "constraints"))},
     "equations": {f"{OURS}.equations"},
     "_backend/tensorflow.py": {"keras", "tensorflow", f"{OURS}._backend"},
     "_backend/jax.py": {"keras", "jax", f"{OURS}._backend"},
@@ -59,13 +60,18 @@ MAY_IMPORT = {
         f"{OURS}._sequence",
     },
     # From Keras networks to arrays: the rest of analysis knows no Keras.
+    "_network": {
+        "keras",
+        *(f"{OURS}.{n}" for n in ("_arrays", "_backend", "_cells", "_network", "_program")),
+        *(f"{OURS}.{n}" for n in ("_sequence", "affine", "equations")),
+    },
     "_program": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_program", "_sequence", "affine", "equations")),
+        *(f"{OURS}.{n}" for n in ("_arrays", "_backend", "_cells", "_program", "_sequence", "equations")),
     },
     "analysis": {
         "scipy",
-        *(f"{OURS}.{n}" for n in ("_program", "affine", "analysis", "equations")),
+        *(f"{OURS}.{n}" for n in ("_arrays", "_network", "_program", "affine", "analysis", "equations")),
     },
     # Keras for the class of models, of which it makes pages.
     "views/live.py": {
@@ -98,7 +104,7 @@ MAY_IMPORT = {
     "automata/networks": {
         "keras",
         QUIRKS,
-        *(f"{OURS}.{n}" for n in ("_program", "analysis", "layers")),
+        *(f"{OURS}.{n}" for n in ("_arrays", "_network", "_program", "analysis", "layers")),
         *(f"{OURS}.automata.{n}" for n in ("inference", "machines", "networks")),
     },
     # A file of a certificate is proved again with NumPy alone.
@@ -108,12 +114,19 @@ MAY_IMPORT = {
     ),
     "automata/certificates": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("_backend", "_cells", "_program", "equations", "layers")),
+        *(f"{OURS}.{n}" for n in ("_arrays", "_backend", "_cells", "_network", "_program", "equations", "layers")),
         *(f"{OURS}.automata.{n}" for n in ("_on_first_use", "certificates", "machines", "networks")),
     },
-    "automata": {"keras", *(f"{OURS}.{n}" for n in ("_program", "analysis", "automata", "layers"))},
+    "automata": {
+        "keras",
+        *(f"{OURS}.{n}" for n in ("_arrays", "_network", "_program", "analysis", "automata", "layers")),
+    },
     "deploy/_c.py": set(),
-    "deploy": {"keras", QUIRKS, *(f"{OURS}.{n}" for n in ("_cells", "_program", "deploy", "equations"))},
+    "deploy": {
+        "keras",
+        QUIRKS,
+        *(f"{OURS}.{n}" for n in ("_arrays", "_cells", "_network", "_program", "deploy", "equations")),
+    },
     "figures": {
         *("matplotlib", "scipy"),
         *(f"{OURS}.{n}" for n in ("analysis", "figures")),
@@ -122,7 +135,7 @@ MAY_IMPORT = {
     "callbacks/_summaries.py": {"tensorflow", "tensorboard", f"{OURS}.analysis"},
     "callbacks": {
         *("keras", "tensorboard_plugins.interp_rnn.schema"),
-        *(f"{OURS}.{n}" for n in ("_backend", "_program", "callbacks", "analysis", "automata")),
+        *(f"{OURS}.{n}" for n in ("_arrays", "_backend", "_network", "_program", "callbacks", "analysis", "automata")),
     },
     "datasets/_files.py": set(),
     "datasets/labelled_words.py": {*(f"{OURS}.{n}" for n in ("automata", "datasets"))},

@@ -86,7 +86,7 @@ def title() -> str:
     return current().title
 
 
-def static_values(x: Any) -> np.ndarray | None:
+def static_values(x: object) -> np.ndarray | None:
     """The values of `x` if they are known now; None for symbolic, traced and accelerator-resident tensors.
 
     A copy from an accelerator would stall its queue, so values there count as unknown.
@@ -96,16 +96,16 @@ def static_values(x: Any) -> np.ndarray | None:
     return None if is_placeholder(x) else current().static_values(x)
 
 
-def is_placeholder(x: Any) -> bool:
+def is_placeholder(x: object) -> bool:
     """Whether `x` carries a shape alone: its dtype in Keras is then float32, whatever will be read."""
     return isinstance(x, keras.KerasTensor) or keras_quirks.only_infers_shapes()
 
 
-def layout(x: Any) -> str:
+def layout(x: object) -> str:
     """`"dense"`, `"sparse"` or `"ragged"`, of a tensor of the backend or of Keras."""
     return keras_quirks.symbolic_layout(x) if isinstance(x, keras.KerasTensor) else current().layout(x)
 
 
-def assert_ids_in_range(ids: Any, size: int) -> Any:
+def assert_ids_in_range(ids: object, size: int) -> Any:
     """`ids`, checked at run time to lie in [0, size) if the backend can."""
     return ids if isinstance(ids, keras.KerasTensor) else current().assert_ids_in_range(ids, size)

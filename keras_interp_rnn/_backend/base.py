@@ -64,15 +64,15 @@ class Backend(abc.ABC):
         return None
 
     @abc.abstractmethod
-    def static_values(self, x: Any) -> np.ndarray | None:
+    def static_values(self, x: object) -> np.ndarray | None:
         """The values of a tensor in CPU memory; None if the tensor is traced or on another device."""
 
     @abc.abstractmethod
-    def layout(self, x: Any) -> str:
+    def layout(self, x: object) -> str:
         """`"dense"`, `"sparse"` or `"ragged"`."""
 
     @abc.abstractmethod
-    def is_traced_size(self, x: Any) -> bool:
+    def is_traced_size(self, x: object) -> bool:
         """Whether x is the length of an axis that is known only when a traced function runs."""
 
     @abc.abstractmethod
@@ -104,7 +104,7 @@ class Backend(abc.ABC):
 
     @abc.abstractmethod
     def scan(
-        self, step: Step, start: Any, sequences: Tensors, widths: tuple[int, ...], reverse: bool = False
+        self, step: Step, start: object, sequences: Tensors, widths: tuple[int, ...], reverse: bool = False
     ) -> tuple[Any, Tensors]:
         """The last state and the stacked outputs of all steps, as `jax.lax.scan`.
 
@@ -134,7 +134,7 @@ class Backend(abc.ABC):
         return False
 
     @abc.abstractmethod
-    def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
+    def why_not_grouped(self, batch: object, vocabulary_size: int) -> str | None:
         """Why a batch should not be sorted by symbol at every step, so that equal symbols share a product.
 
         Args:
@@ -154,11 +154,11 @@ class Backend(abc.ABC):
         return False
 
     @abc.abstractmethod
-    def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
+    def of_one_batch(self, sequences: object, mask: object, states: list[Any]) -> tuple[Any, Any, list[Any]]:
         """Sequences (batch, time, ...), mask (batch, time) or None and states (batch, n) of one static batch size."""
 
     @abc.abstractmethod
-    def assert_ids_in_range(self, ids: Any, size: int) -> Any:
+    def assert_ids_in_range(self, ids: object, size: int) -> Any:
         """`ids`, checked at run time to lie in [0, size) if possible."""
 
 
@@ -169,13 +169,13 @@ class StaticBackend(Backend):
         return False
 
     def scan(
-        self, step: Step, start: Any, sequences: Tensors, widths: tuple[int, ...], reverse: bool = False
+        self, step: Step, start: object, sequences: Tensors, widths: tuple[int, ...], reverse: bool = False
     ) -> tuple[Any, Tensors]:
         state, outputs = keras.ops.scan(step, start, sequences, reverse=reverse)
         return state, outputs
 
-    def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
+    def of_one_batch(self, sequences: object, mask: object, states: list[Any]) -> tuple[Any, Any, list[Any]]:
         return sequences, mask, states
 
-    def assert_ids_in_range(self, ids: Any, size: int) -> Any:
+    def assert_ids_in_range(self, ids: object, size: int) -> Any:
         return ids

@@ -39,14 +39,14 @@ class Jax(StaticBackend):
         )
 
     def scan(
-        self, step: Step, start: Any, sequences: Tensors, widths: tuple[int, ...], reverse: bool = False
+        self, step: Step, start: object, sequences: Tensors, widths: tuple[int, ...], reverse: bool = False
     ) -> tuple[Any, Tensors]:
         """Unrolls several steps on an accelerator, which would wait for the launches of single ones."""
         unroll = self.steps_at_once if self.accelerator() else 1
         state, outputs = keras.ops.scan(step, start, sequences, reverse=reverse, unroll=unroll)
         return state, outputs
 
-    def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
+    def why_not_grouped(self, batch: object, vocabulary_size: int) -> str | None:
         if accelerator := self.accelerator():
             return f"the device is {accelerator}, and conditions at every step would stall it"
         if self.spreads_batches():
@@ -74,10 +74,10 @@ class Jax(StaticBackend):
             return None
         return np.asarray(x)
 
-    def layout(self, x: Any) -> str:
+    def layout(self, x: object) -> str:
         return "sparse" if isinstance(x, JAXSparse) else "dense"
 
-    def is_traced_size(self, x: Any) -> bool:
+    def is_traced_size(self, x: object) -> bool:
         return bool(export.is_symbolic_dim(x))
 
     def gradient(self, function: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
@@ -88,7 +88,7 @@ class Jax(StaticBackend):
         return context
 
     def values_and_gradients(self, function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
-        def total(*tensors: Any) -> Any:
+        def total(*tensors: object) -> Any:
             values = function(*tensors)
             return values.sum(), values
 

@@ -120,7 +120,7 @@ def mask_of(x: Any) -> Any:
     found: list[Any] = []  # where a tensor has no attributes, as on JAX, Keras knows the mask and gives it to layers
 
     class Reader(keras.layers.Layer):
-        def call(self, x: Any, mask: Any = None) -> Any:
+        def call(self, x: object, mask: object = None) -> Any:
             found.append(mask)
             return x
 
@@ -168,7 +168,7 @@ def nodes_of(operation: Any) -> list[Any]:
     return list(operation._inbound_nodes)
 
 
-def operation_name(operation: Any) -> str:
+def operation_name(operation: object) -> str:
     """The name of the class of an operation of Keras, such as "ExpandDims"; "" for anything else.
 
     Keras exports its operations as functions, not as classes.

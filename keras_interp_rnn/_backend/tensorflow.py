@@ -59,7 +59,7 @@ class TensorFlow(Backend):
     def static_values(self, x: Any) -> np.ndarray | None:
         return x.numpy() if hasattr(x, "numpy") and "CPU" in x.device else None
 
-    def layout(self, x: Any) -> str:
+    def layout(self, x: object) -> str:
         return "sparse" if isinstance(x, tf.SparseTensor) else "ragged" if isinstance(x, tf.RaggedTensor) else "dense"
 
     def is_traced_size(self, x: Any) -> bool:
@@ -76,7 +76,7 @@ class TensorFlow(Backend):
     def values_and_gradients(self, function: Callable[..., Any]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
         """Compiles by XLA, which fuses the small operations of a step."""
 
-        def traced(weights: Any, *data: Any) -> Any:
+        def traced(weights: object, *data: object) -> Any:
             with tf.GradientTape() as tape:
                 tape.watch(weights)
                 values = function(weights, *data)
@@ -118,7 +118,7 @@ class TensorFlow(Backend):
         _, state, arrays = tf.while_loop(lambda i, *_: i < steps, body, (0, start, arrays), maximum_iterations=steps)
         return state, tuple(a.stack() for a in arrays)
 
-    def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
+    def why_not_grouped(self, batch: object, vocabulary_size: int) -> str | None:
         return self.why_no_dynamic_shapes()
 
     def why_no_dynamic_shapes(self) -> str | None:
@@ -146,7 +146,7 @@ class TensorFlow(Backend):
             graph = getattr(graph, "outer_graph", None)
         return False
 
-    def of_one_batch(self, sequences: Any, mask: Any, states: list[Any]) -> tuple[Any, Any, list[Any]]:
+    def of_one_batch(self, sequences: object, mask: object, states: list[Any]) -> tuple[Any, Any, list[Any]]:
         """As `Backend.of_one_batch`, with a check at run time in a graph on a CPU.
 
         TensorFlow's loops require that shapes do not change, and (None, n) with (1, n) makes (None, n). Without the
@@ -165,7 +165,7 @@ class TensorFlow(Backend):
         parts = [tf.ensure_shape(part, [known, *part.shape[1:]]) for part in parts]
         return parts[0], None if mask is None else parts[-1], parts[1 : 1 + len(states)]
 
-    def assert_ids_in_range(self, ids: Any, size: int) -> Any:
+    def assert_ids_in_range(self, ids: object, size: int) -> Any:
         """Checks ids at run time in a graph on a CPU.
 
         Without the check Keras reads id -1 as the last symbol, and TensorFlow's message names an operation, not the

@@ -72,13 +72,13 @@ class Torch(StaticBackend):
     def differentiates_again(self) -> bool:
         return bool(torch.is_grad_enabled())
 
-    def why_not_grouped(self, batch: Any, vocabulary_size: int) -> str | None:
+    def why_not_grouped(self, batch: object, vocabulary_size: int) -> str | None:
         device = keras.ops.convert_to_tensor(0).device.type
         if device != "cpu":
             return f"the tensors are on {device}, and many small products would starve it"
         return "the graph is traced, and groups would stay as large as in this batch" if _traces() else None
 
-    def layout(self, x: Any) -> str:
+    def layout(self, x: object) -> str:
         return "dense"
 
     def is_traced_size(self, x: Any) -> bool:

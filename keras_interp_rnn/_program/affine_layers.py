@@ -11,7 +11,7 @@ from keras_interp_rnn._backend.keras_quirks import walk_layers
 _OURS = "keras_interp_rnn>"
 
 
-def registered(thing: Any) -> str:
+def registered(thing: object) -> str:
     """The name under which a class was registered: a subclass that changes the step has another."""
     return str(keras.saving.get_registered_name(type(thing)))
 
@@ -28,19 +28,19 @@ def is_isan(layer: Any) -> bool:
     return (of_its_own or type(layer) is keras.layers.RNN) and is_isan_cell(layer.cell)
 
 
-def is_linear_recurrence(layer: Any) -> bool:
+def is_linear_recurrence(layer: object) -> bool:
     """Whether it is a layer of this package, or its cell, whose state is affine in the one before, given vectors."""
     cell = getattr(layer, "cell", layer)
     ours = registered(layer).startswith(_OURS) and registered(cell).startswith(_OURS)
     return ours and getattr(cell, "is_linear_recurrence", False)
 
 
-def reads_symbols(layer: Any) -> bool:
+def reads_symbols(layer: object) -> bool:
     """Whether its state is affine in the one before, given symbols or their vectors."""
     return is_isan(layer) or is_linear_recurrence(layer)
 
 
-def has_isan(network: Any) -> bool:
+def has_isan(network: object) -> bool:
     """Whether there is such a layer in a network, readable or not."""
     layers = walk_layers(network) if isinstance(network, keras.Model) else [network]
     return any(reads_symbols(layer) or is_isan_cell(layer) for layer in layers)

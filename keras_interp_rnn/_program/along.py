@@ -19,11 +19,11 @@ from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
+from keras_interp_rnn._arrays import as_float64, as_symbols
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn._program.arrays import as_float64, as_symbols
 from keras_interp_rnn._results import nth
-from keras_interp_rnn._types import Array, Tensor
+from keras_interp_rnn._types import AnyArray, Array, Tensor
 from keras_interp_rnn.equations import NUMPY, LinearStep
 
 States = tuple[Array, ...]
@@ -54,7 +54,7 @@ def output_size(cell: Any) -> int:
 
 def state_sizes(cell: Any) -> list[int | tuple[int, ...]]:
     """The size of each state of a cell, or its shape; those of a stack of cells one after the other."""
-    if hasattr(cell, "cells"):
+    if isinstance(cell, keras.layers.StackedRNNCells):
         return [size for part in cell.cells for size in state_sizes(part)]
     return list(cell.state_size) if isinstance(cell.state_size, (list, tuple)) else [cell.state_size]
 
@@ -69,15 +69,24 @@ def last_read(read: Mask, steps: int) -> NDArray[np.intp]:
     return np.argsort(np.where(read, np.arange(read.shape[1]), -1), axis=1)[:, : -steps - 1 : -1].T
 
 
-def draws_noise(cell: Any) -> bool:
+def draws_noise(cell: object) -> bool:
     """Whether a state-regularized cell draws noise outside training."""
     return getattr(getattr(cell, "transition", None), "is_deterministic", True) is False
 
 
-def step_cell(cell: Any, inputs: Any, states: Sequence[Any]) -> tuple[Any, list[Any]]:
+def treats_steps_alike(layer: object) -> bool:
+    """Whether the last step is as all others: a state-regularized layer may leave its centroids out there."""
+    return bool(getattr(layer, "regularize_last_step", True))
+
+
+def step_cell(cell: Any, inputs: Any, states: Sequence[object]) -> tuple[Any, list[Any]]:
     """The output of any Keras cell, and its states as one list, after a step outside training, as in a layer."""
     arguments = {"training": False} if "training" in inspect.signature(cell.call).parameters else {}
-    given = tree.pack_sequence_as(cell.state_size, list(states)) if hasattr(cell, "cells") else list(states)
+    given = (
+        tree.pack_sequence_as(cell.state_size, list(states))
+        if isinstance(cell, keras.layers.StackedRNNCells)
+        else list(states)
+    )
 
     def step(inputs: Any) -> Any:
         return cell(inputs, given, **arguments)
@@ -102,8 +111,7 @@ class CellAlong:
         self.num_outputs, self.num_states = output_size(self.cell), len(state_sizes(self.cell))
         # Equations know no noise, which the cell's own code draws.
         self.equations = None if draws_noise(self.cell) else equations_of(self.cell, as_float64)
-        # A state-regularized layer may leave its centroids out at the last step: there the cell inside steps alone.
-        self.leaves_out = not getattr(layer, "regularize_last_step", True)
+        self.leaves_out = not treats_steps_alike(layer)  # at the last step the cell inside steps alone
 
     @property
     def is_closed(self) -> bool:
@@ -121,7 +129,7 @@ class CellAlong:
         first, *_ = tree.flatten(self.layer.get_initial_state(batch_size=1))
         return str(keras.backend.standardize_dtype(first.dtype))
 
-    def run(self, inputs: NDArray[Any], read: Mask, starts: Sequence[Array] | None = None) -> Array:
+    def run(self, inputs: AnyArray, read: Mask, starts: Sequence[Array] | None = None) -> Array:
         """The outputs (batch, time, n), repeated where a step is masked, 0 before the first one that is read.
 
         Args:
@@ -214,18 +222,16 @@ class CellAlong:
         tensors = [ops.convert_to_tensor(x, dtype=by.variable_dtype) for x in states]
         return [as_float64(x) for x in self._by_code(by, self._readable(now[0]), tensors)]
 
-    def _readable(self, inputs: NDArray[Any]) -> Tensor:
+    def _readable(self, inputs: AnyArray) -> Tensor:
         floats = np.issubdtype(inputs.dtype, np.floating)
         return ops.convert_to_tensor(inputs.astype(self.cell.variable_dtype) if floats else inputs)
 
-    def _by_code(self, cell: Any, inputs: Tensor, states: Sequence[Tensor]) -> list[Tensor]:
+    def _by_code(self, cell: object, inputs: Tensor, states: Sequence[Tensor]) -> list[Tensor]:
         """As `_step`; without the stochastic component the output is the state."""
         output, new = step_cell(cell, inputs, [ops.cast(x, self.state_dtype) for x in states])
         return [output if cell is self.cell else new[0], *new]
 
-    def _linear(
-        self, by: Any, states: States, now: tuple[Array, ...], inputs: NDArray[Any], outputs: bool
-    ) -> LinearStep:
+    def _linear(self, by: Any, states: States, now: tuple[Array, ...], inputs: AnyArray, outputs: bool) -> LinearStep:
         if self.equations is None or not self.is_closed or (outputs and not self.equations.outputs_state):
             return self._differentiated(self.cell if by is self._by else self.cell.cell, states, inputs, outputs)
         linear, units = by.linearization(NUMPY, states, now), states[0].shape[-1]
@@ -239,7 +245,7 @@ class CellAlong:
 
         return LinearStep(lambda product: linear.before(joined(product)), lambda product: into(joined(product)))
 
-    def _differentiated(self, cell: Any, states: States, inputs: NDArray[Any], outputs: bool) -> LinearStep:
+    def _differentiated(self, cell: Any, states: States, inputs: AnyArray, outputs: bool) -> LinearStep:
         """By the backend; the cell treats the rows of a batch independently."""
         state = np.concatenate(states, axis=-1).astype(self.cell.variable_dtype)
         ends = np.cumsum([x.shape[1] for x in states]).tolist()
@@ -272,7 +278,7 @@ def check_num_steps(read: Mask, steps: int) -> None:
         )
 
 
-def linear_steps(recurrent: CellAlong, sequences: NDArray[Any], read: Mask, steps: int) -> Iterator[LinearStep]:
+def linear_steps(recurrent: CellAlong, sequences: AnyArray, read: Mask, steps: int) -> Iterator[LinearStep]:
     """The last `steps` steps that each sequence reads, the last one first.
 
     Raises:
@@ -292,13 +298,13 @@ def linear_steps(recurrent: CellAlong, sequences: NDArray[Any], read: Mask, step
 def output_in_state(layer: Any) -> Array:
     """dh/ds (n, s): which entries of the whole state are the output h, the first state of the topmost cell."""
     top = layer.cell
-    while hasattr(top, "cells"):
+    while isinstance(top, keras.layers.StackedRNNCells):
         top = top.cells[-1]
     everything, of_top = (int(sum(tree.flatten(cell.state_size))) for cell in (layer.cell, top))
     return np.eye(int(tree.flatten(top.state_size)[0]), everything, everything - of_top)
 
 
-def read_by_equations(cell: Any, sequences: NDArray[Any]) -> NDArray[Any]:
+def read_by_equations(cell: object, sequences: AnyArray) -> AnyArray:
     """The sequences as the equations read them, (batch, time, ...): ids without an axis of 1, or float64."""
     size = vocabulary_of(cell)
     if size is not None and np.issubdtype(sequences.dtype, np.integer) and sequences.shape[2:] in ((), (1,)):
@@ -317,13 +323,13 @@ def read_by_equations(cell: Any, sequences: NDArray[Any]) -> NDArray[Any]:
     return encoded if np.issubdtype(encoded.dtype, np.integer) else encoded.astype(np.float64)
 
 
-def vocabulary_of(cell: Any) -> int | None:
+def vocabulary_of(cell: object) -> int | None:
     """The vocabulary size of the innermost cell; None if it does not read symbols."""
     size = getattr(innermost(cell), "vocabulary_size", None)
     return None if size is None else int(size)
 
 
-def _into_inputs(cell: Any, pull: Callable[[Array], Array], inputs: NDArray[Any]) -> Callable[[Array], Array]:
+def _into_inputs(cell: object, pull: Callable[[Array], Array], inputs: AnyArray) -> Callable[[Array], Array]:
     """P -> P @ ds_t/dx_t, through the encoder, if the cell has one. Ids count as one-hot vectors."""
     encoder = getattr(innermost(cell), "encoder", None)
     if encoder is None and vocabulary_of(cell) is not None:
@@ -341,7 +347,7 @@ def _into_inputs(cell: Any, pull: Callable[[Array], Array], inputs: NDArray[Any]
     return through_encoder
 
 
-def innermost(cell: Any) -> Any:
+def innermost(cell: object) -> Any:
     """The cell that reads the inputs."""
     while hasattr(cell, "cell"):
         cell = cell.cell
@@ -357,7 +363,7 @@ def _is_dense_tanh(encoder: Any) -> bool:
     )
 
 
-def _pulled_back(function: Callable[[Any], Any], rows: NDArray[Any], product: Array) -> Array:
+def _pulled_back(function: Callable[[Any], Any], rows: AnyArray, product: Array) -> Array:
     """P @ df/dx at every row x of a function of independent rows: (rows, r, outputs) -> (rows, r, features).
 
     Every row is repeated r times, and each copy takes one row of P: a single backward pass for all.
@@ -369,7 +375,7 @@ def _pulled_back(function: Callable[[Any], Any], rows: NDArray[Any], product: Ar
     return np.asarray(gradient, np.float64).reshape(*product.shape[:2], -1)
 
 
-def _differentiable(inputs: NDArray[Any], cell: Any) -> NDArray[Any]:
+def _differentiable(inputs: AnyArray, cell: Any) -> AnyArray:
     if not np.issubdtype(inputs.dtype, np.floating):
         raise ValueError(
             f"Inputs must be real numbers, to differentiate by them. Received: inputs of dtype {inputs.dtype}. Ask for "

@@ -48,9 +48,21 @@ def evaluate(
     return [known[id(tensor)] for tensor in outputs]
 
 
+def inputs_of(model: object) -> list[Any]:
+    """The inputs of a model; none of a Sequential model that was not told its input yet, and of a subclass."""
+    found: list[Any] = tree.flatten(getattr(model, "inputs", None) or [])
+    return found
+
+
+def is_stateful(network: object) -> bool:
+    """Whether a layer, in a nested model too, carries its states from call to call."""
+    parts = walk_layers(network) if isinstance(network, keras.layers.Layer) else []
+    return any(getattr(part, "stateful", False) for part in parts)
+
+
 def runs_its_graph(model: keras.Model) -> bool:
     """Whether the model has a graph and runs nothing else: a subclass may override training, but not the call."""
-    if not getattr(model, "inputs", None):
+    if not inputs_of(model):
         return False
     for name in ("call", "__call__"):
         owner = next(part for part in type(model).__mro__ if name in vars(part))
@@ -64,7 +76,7 @@ def symbolic_inputs(model: keras.Model) -> object:
     return model.inputs[0] if isinstance(model, keras.Sequential) else model.input
 
 
-def traced(model: keras.Model, symbolic: Any) -> keras.Model | None:
+def traced(model: keras.Model, symbolic: object) -> keras.Model | None:
     """A functional model of what a subclass calls; None where its call is not made of layers and operations of Keras.
 
     Args:
@@ -77,7 +89,7 @@ def traced(model: keras.Model, symbolic: Any) -> keras.Model | None:
     return None
 
 
-def functional(inputs: Any, outputs: Any, name: str) -> keras.Model:
+def functional(inputs: object, outputs: object, name: str) -> keras.Model:
     """`keras.Model`, whose tensors need not have the names of a dict of inputs."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="When providing `inputs` as a dict")
@@ -89,7 +101,7 @@ def takes_training(model: Any) -> bool:
     return "training" in inspect.signature(model.call).parameters
 
 
-def takes_mask(operation: Any) -> bool:
+def takes_mask(operation: object) -> bool:
     """Whether an operation reads the mask of its first argument."""
     return isinstance(operation, keras.Layer) and "mask" in inspect.signature(operation.call).parameters
 

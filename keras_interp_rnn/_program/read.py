@@ -15,10 +15,10 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
+from keras_interp_rnn._arrays import as_float64
 from keras_interp_rnn._backend.keras_quirks import mask_of, nodes_of, operation_name
 from keras_interp_rnn._program.affine_layers import reads_symbols, registered
 from keras_interp_rnn._program.along import output_size
-from keras_interp_rnn._program.arrays import as_float64
 from keras_interp_rnn._program.graph import evaluate, makes_mask, runs_its_graph
 from keras_interp_rnn._program.operations import (
     PROBABILITIES,
@@ -154,7 +154,7 @@ def _value_of(tensor: keras.KerasTensor, mask: Value | None = None) -> Value:
 class _Alone:
     """A call of a layer that is in no graph, as a node of one."""
 
-    def __init__(self, layer: Any, inputs: list[keras.KerasTensor], outputs: list[keras.KerasTensor]) -> None:
+    def __init__(self, layer: object, inputs: list[keras.KerasTensor], outputs: list[keras.KerasTensor]) -> None:
         self.operation, self.input_tensors, self.output_tensors = layer, inputs, outputs
         self.arguments = self
         self.args, self.kwargs = tuple(inputs), dict[str, Any]()
@@ -316,7 +316,7 @@ def _is_mask_of(tensor: keras.KerasTensor, tensors: Sequence[keras.KerasTensor])
 Rule = Callable[[_Call], list[Operation] | None]
 
 
-def _one(kind: type[Operation], call: _Call, **fields: Any) -> Operation:
+def _one(kind: type[Operation], call: _Call, **fields: object) -> Operation:
     return kind(layer=call.operation, reads=call.reads, makes=[call.makes()], mask=call.mask, **fields)
 
 
@@ -582,7 +582,7 @@ def _recurrent(call: _Call) -> list[Operation] | None:
     return found
 
 
-def _steps_as_its_class(layer: Any) -> bool:
+def _steps_as_its_class(layer: object) -> bool:
     """Whether a recurrent layer runs its cell as `keras.layers.RNN` does: a subclass may not."""
     if not isinstance(layer, L.RNN):
         return False

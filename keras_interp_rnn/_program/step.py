@@ -15,16 +15,14 @@ from typing import Any
 import keras
 import numpy as np
 from keras import tree
-from numpy.typing import NDArray
 
+from keras_interp_rnn._arrays import as_float64
 from keras_interp_rnn._cells import equations_of
 from keras_interp_rnn._program import operations as o
-from keras_interp_rnn._program.along import Mask, draws_noise, output_size, read_by_equations
-from keras_interp_rnn._program.arrays import as_float64
-from keras_interp_rnn._program.interface import vocabulary_sizes
-from keras_interp_rnn._program.read import Program, read
+from keras_interp_rnn._program.along import Mask, draws_noise, output_size, read_by_equations, treats_steps_alike
+from keras_interp_rnn._program.read import Program
 from keras_interp_rnn._program.values import CLOSED, RULES, Cells, Equation, Function, Step, forward, with_functions
-from keras_interp_rnn._types import Array
+from keras_interp_rnn._types import AnyArray, Array
 from keras_interp_rnn.equations import NUMPY
 
 TAKEN = (o.Lookup, o.OneHot, o.NotEqual, o.Join, o.Sum)
@@ -48,7 +46,7 @@ class Steps:
     """A program along a text: its states are those of the layers at first, and are kept from step to step."""
 
     def __init__(self, program: Program, num_symbols: int) -> None:
-        tables: dict[o.Value, NDArray[Any]] = {program.inputs[0]: np.arange(num_symbols)}
+        tables: dict[o.Value, AnyArray] = {program.inputs[0]: np.arange(num_symbols)}
         self._steps: list[tuple[Callable[..., Array], list[o.Value], o.Value]] = []
         self._with_states: list[_Recurrence | _Recent] = []
         for operation in program.operations:
@@ -196,29 +194,17 @@ class _Carried(Cells):
         return [output[:, None] if self.operation.sequences else output, *self._states][: len(self.operation.makes)]
 
 
-def outputs(program: Program, steps: Sequence[Step], ids: NDArray[Any]) -> list[Array]:
+def outputs(program: Program, steps: Sequence[Step], ids: AnyArray) -> list[Array]:
     """The outputs of a program of one input for ids (batch, time)."""
     known = dict(zip(program.inputs, [ids], strict=True))
     forward(steps, known)
     return [known[value] for value in program.outputs]
 
 
-def treats_steps_alike(operation: o.Operation) -> bool:
-    """Whether the last step is as all others: a state-regularized layer may leave its centroids out there."""
-    return bool(getattr(operation.layer, "regularize_last_step", True))
-
-
-def steps_of(model: keras.Model) -> Steps | None:
-    """The steps of a model of symbols; None if an operation is not known.
-
-    Raises:
-        ValueError: as `read`.
-    """
-    [num_symbols, *others], program = vocabulary_sizes(model), read(model)
-    alone = not others and len(program.outputs) == 1
-    if not alone or num_symbols is None or not all(map(_is_known, program.operations)):
-        return None
-    return Steps(program, num_symbols)
+def steps_of(program: Program, num_symbols: int) -> Steps | None:
+    """The steps of a program of one input, its symbols; None if an operation is not known."""
+    alone = len(program.inputs) == len(program.outputs) == 1
+    return Steps(program, num_symbols) if alone and all(map(_is_known, program.operations)) else None
 
 
 def is_precise(layer: keras.Layer) -> bool:
@@ -238,5 +224,5 @@ def _is_known(operation: o.Operation) -> bool:
     if not isinstance(operation, o.Recur):
         return operation.of_rows or isinstance(operation, TAKEN)
     alone = len(operation.reads) == len(operation.makes) == 1 and not operation.backwards
-    alike = treats_steps_alike(operation) and not draws_noise(operation.cell)
+    alike = treats_steps_alike(operation.layer) and not draws_noise(operation.cell)
     return alone and alike and equations_of(operation.cell, as_float64) is not None

@@ -12,14 +12,13 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import keras
 import numpy as np
 from keras import ops, tree
-from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
+from keras_interp_rnn._arrays import as_float64, is_float
 from keras_interp_rnn._backend.keras_quirks import with_mask
 from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._program.along import CellAlong, Mask
-from keras_interp_rnn._program.arrays import as_float64, is_float
-from keras_interp_rnn._types import Array, Tensor
+from keras_interp_rnn._types import AnyArray, Array, Tensor
 from keras_interp_rnn.equations import NUMPY
 
 Known: TypeAlias = dict[o.Value, Any]
@@ -99,7 +98,7 @@ def _one_hot(operation: o.OneHot) -> Equation:
 def _cast(operation: o.Cast) -> Equation:
     dtype = operation.makes[0].dtype
 
-    def value(x: NDArray[Any]) -> NDArray[Any]:
+    def value(x: AnyArray) -> AnyArray:
         return x.astype(np.float64 if "float" in dtype else dtype)
 
     return Equation(value, lambda gradient, y, x: [gradient if is_float(x) and is_float(y) else None])
@@ -275,12 +274,12 @@ class ByKeras:
         return found
 
 
-def in_dtype(array: NDArray[Any], dtype: str) -> NDArray[Any]:
+def in_dtype(array: AnyArray, dtype: str) -> AnyArray:
     """A value in the dtype that its tensor declares; ids, which a layer may declare as floats, as they are."""
     return array.astype(dtype) if is_float(array) else array
 
 
-def _as_array(tensor: Tensor) -> NDArray[Any]:
+def _as_array(tensor: Tensor) -> AnyArray:
     """A tensor as an array; floats as float64."""
     floats = "float" in keras.backend.standardize_dtype(tensor.dtype)
     return as_float64(tensor) if floats else np.asarray(ops.convert_to_numpy(tensor))
@@ -302,7 +301,7 @@ class Cells:
         states = tree.flatten(layer.get_initial_state(1))
         self.starts = [as_float64(ops.cast(x, layer.variable_dtype))[0] for x in states]
 
-    def of_cells(self, states: Sequence[Any]) -> list[list[Any]]:
+    def of_cells(self, states: Sequence[object]) -> list[list[Any]]:
         """States of all cells, for each cell."""
         remaining = iter(states)
         return [[next(remaining) for _ in range(cell.num_states)] for cell in self.cells]

@@ -61,7 +61,7 @@ def fields_of(result: Any) -> Iterable[tuple[str, Any]]:
     return zip(result._fields, result, strict=True)
 
 
-def summary(value: Any) -> str:
+def summary(value: object) -> str:
     """A value in at most `MAX_VALUE` characters; a nested result takes one line."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -84,7 +84,7 @@ def _line(result: object) -> str:
     return f"{type(result).__name__}({', '.join(f'{name}={summary(value)}' for name, value in fields_of(result))})"
 
 
-def _sequence(values: tuple[Any, ...] | list[Any]) -> str:
+def _sequence(values: tuple[object, ...] | list[Any]) -> str:
     text = ", ".join(map(summary, values))
     if isinstance(values, list):
         return f"[{text}]"

@@ -48,7 +48,7 @@ def visible(name: str) -> str:
     return "◌" + shown if shown and unicodedata.combining(shown[0]) else shown or "∅"
 
 
-def symbol_name(alphabet: Sequence[Any] | None, symbol: int) -> str:
+def symbol_name(alphabet: Sequence[object] | None, symbol: int) -> str:
     """The displayed name of a symbol: its name, or its id if it has none."""
     if alphabet is None or not 0 <= symbol < len(alphabet):
         return str(symbol)
@@ -60,7 +60,7 @@ def nth(noun: str, index: SupportsInt) -> str:
     return f"{noun} {int(index) + 1}"
 
 
-def output_name(alphabet: Sequence[Any] | None, output: int, num_outputs: int, *, again: bool = False) -> str:
+def output_name(alphabet: Sequence[object] | None, output: int, num_outputs: int, *, again: bool = False) -> str:
     """The displayed name of an output: that of a symbol if their numbers agree, otherwise "output 4 (index 3)".
 
     Args:
@@ -81,12 +81,12 @@ def class_name(names: Sequence[str], label: SupportsInt) -> str:
     return visible(str(names[int(label)])) if names else f"class {int(label)}"
 
 
-def separator(names: Iterable[Any] | None) -> str:
+def separator(names: Iterable[object] | None) -> str:
     """The separator of names in a text: empty if all are single characters, otherwise a space, as between ids."""
     return "" if names is not None and all(len(str(name)) == 1 for name in names) else " "
 
 
-def text_of(alphabet: Sequence[Any] | None, symbols: Iterable[int]) -> str:
+def text_of(alphabet: Sequence[object] | None, symbols: Iterable[int]) -> str:
     """Symbols of a text on one line."""
     return separator(alphabet).join(symbol_name(alphabet, int(symbol)) for symbol in symbols)
 

@@ -28,12 +28,12 @@ class View(NamedTuple):
     lead: str = ""
 
 
-def view(name: str, tag: Tag, **state: Any) -> View:
+def view(name: str, tag: Tag, **state: object) -> View:
     """A view of a tag of one step; raises recording.TooLarge if its data are too large for a page."""
     return pane(name, {"": tag}, **state)
 
 
-def pane(name: str, tags: dict[str, Tag], **state: Any) -> View:
+def pane(name: str, tags: dict[str, Tag], **state: object) -> View:
     """A view of tags of one step by their names, the first of which is drawn with what the others add."""
     recorded = [recording.single(values, name=named, **more) for named, (values, more) in tags.items()]
     return View(name, recording.block(recorded, {"place": name, **state}))

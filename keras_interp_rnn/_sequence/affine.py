@@ -35,7 +35,9 @@ from keras_interp_rnn._sequence.sizes import (
 from keras_interp_rnn._types import Tensor
 
 
-def choose_path(fused: bool | str, units: int, vocabulary_size: int, batch: Any, reads_ids: bool, unroll: bool) -> Path:
+def choose_path(
+    fused: bool | str, units: int, vocabulary_size: int, batch: object, reads_ids: bool, unroll: bool
+) -> Path:
     """Chooses the path.
 
     Args:
@@ -67,7 +69,7 @@ def choose_path(fused: bool | str, units: int, vocabulary_size: int, batch: Any,
     return Path("grouped", f"{_backend.title()} on CPU")
 
 
-def _static_path(obstacle: str, units: int, vocabulary_size: int, batch: Any) -> Path:
+def _static_path(obstacle: str, units: int, vocabulary_size: int, batch: object) -> Path:
     """Chooses among the paths with static sizes, given the obstacle to the grouped one.
 
     A step copies one matrix per sequence, or one per block of sequences with more operations, or none if every sequence

@@ -42,7 +42,7 @@ def into_blocks(symbols: Tensor, vocabulary_size: int, size: int) -> Blocks:
     steps, rows = ops.shape(symbols)
     number = number_of_blocks(rows, vocabulary_size, size)
 
-    def numbers(values: Tensor, below: Any) -> Tensor:
+    def numbers(values: Tensor, below: object) -> Tensor:
         """Counts (T, below) of each number at each step."""
         # The length of ops.bincount depends on the values on JAX.
         flat = ops.reshape(values + below * ops.arange(steps, dtype="int32")[:, None], (-1,))

@@ -136,7 +136,7 @@ def _dropped(state: Tensor, dropout_mask: Tensor | None) -> Tensor:
     return state if dropout_mask is None else state * dropout_mask
 
 
-def _entering(states: Sequence[Tensor], dtype: Any, dropout_mask: Tensor | None) -> Tensors:
+def _entering(states: Sequence[Tensor], dtype: object, dropout_mask: Tensor | None) -> Tensors:
     """The states as the product h U reads them."""
     return ops.cast(_dropped(states[0], dropout_mask), dtype), *states[1:]
 

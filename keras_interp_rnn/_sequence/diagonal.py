@@ -93,7 +93,7 @@ def diagonal_states(
     return run(decay, addend, start)
 
 
-def _states(path: str, times: Any, decay: Tensor, addend: Tensor, reverse: bool = False) -> Tensor:
+def _states(path: str, times: object, decay: Tensor, addend: Tensor, reverse: bool = False) -> Tensor:
     """h_t = a_t h_{t-1} + b_t from h_1 = b_1; in reverse h_t = a_t h_{t+1} + b_t from h_T = b_T."""
     if path == "loop":
         return _loop(times, decay, addend, reverse)

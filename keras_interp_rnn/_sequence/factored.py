@@ -13,7 +13,7 @@ from keras_interp_rnn._types import Tensor
 from keras_interp_rnn.equations import factored_isan as equations
 
 
-def rows_of_table(table: Any, symbols: Tensor) -> Tensor:
+def rows_of_table(table: object, symbols: Tensor) -> Tensor:
     """Rows of a table (K, width) of weights, int (...) -> (..., width).
 
     Its gradient is dense, and sums the rows of a symbol that is read several times. TensorFlow lists them separately,

@@ -41,7 +41,7 @@ def whole_or_stepwise(fused: bool | str, obstacle: str | None) -> Path | None:
 
 def scan(
     step: Callable[[Any, Any], tuple[Any, Any]],
-    start: Any,
+    start: object,
     sequences: tuple[Tensor, ...],
     widths: tuple[int, ...],
     reverse: bool = False,

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._arrays import as_symbols
 from keras_interp_rnn._checks import integer, invalid, is_number
-from keras_interp_rnn._program import as_symbols
 
 MAX_TABLE = 2**26
 """Entries of the largest table: K^order, 512 MiB in float64."""

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._arrays import as_array, generator
 from keras_interp_rnn._checks import integer, positive
-from keras_interp_rnn._program import as_array, generator
+from keras_interp_rnn._network.cell_maps import CellMap, cell_map
 from keras_interp_rnn._program.affine_layers import describe, has_isan
-from keras_interp_rnn._program.cell_maps import CellMap, cell_map
 from keras_interp_rnn._results import Result, Table, counted, numbered, numbers, points, texts
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.maps import FixedPoints
@@ -94,7 +93,7 @@ class CellFixedPoints(Result):
 
 
 def fixed_points(
-    network: Any,
+    network: object,
     inputs: ArrayLike | None = None,
     *,
     states: ArrayLike | None = None,

@@ -15,8 +15,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._arrays import generator
 from keras_interp_rnn._checks import integer, integers, invalid, is_number
-from keras_interp_rnn._program import Stepper, generator, is_text, read_text, resolve_alphabet
+from keras_interp_rnn._network import Stepper, is_text, read_text, resolve_alphabet
 from keras_interp_rnn._results import separator
 
 

@@ -28,16 +28,17 @@ import functools
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._arrays import check_range
 from keras_interp_rnn._checks import choice, integer
+from keras_interp_rnn._network import AffineReading, GivenAlphabet, token_names
+from keras_interp_rnn._network.inputs import are_several, read_inputs
+from keras_interp_rnn._network.interface import last_activation
 from keras_interp_rnn._outputs import GivenOutputs, names_of_steps, output_names
-from keras_interp_rnn._program import AffineReading, GivenAlphabet, check_range, token_names
-from keras_interp_rnn._program.inputs import are_several, read_inputs
-from keras_interp_rnn._program.interface import last_activation
 from keras_interp_rnn._results import (
     Column,
     Result,
@@ -265,7 +266,7 @@ class Interactions(Result):
 
 
 def interactions(
-    network: Any,
+    network: object,
     sequence: ArrayLike | str | Sequence[Hashable] | Mapping[str, ArrayLike],
     *,
     index: str = "shapley",

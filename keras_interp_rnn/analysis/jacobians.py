@@ -14,20 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from keras_interp_rnn._arrays import listed
 from keras_interp_rnn._checks import choice, integer, invalid
-from keras_interp_rnn._program import (
-    CellAlong,
-    check_num_steps,
-    has_many_states,
-    linear_steps,
-    listed,
-    output_in_state,
-    read_texts,
-    resolve_alphabet,
-    resolve_recurrent_layer,
-)
-from keras_interp_rnn._program.network import open_network
-from keras_interp_rnn._program.recurrent_part import RecurrentPart
+from keras_interp_rnn._network import has_many_states, read_texts, resolve_alphabet, resolve_recurrent_layer
+from keras_interp_rnn._network.recurrent_part import RecurrentPart
+from keras_interp_rnn._network.vectors import open_network
+from keras_interp_rnn._program import CellAlong, check_num_steps, linear_steps, output_in_state
 from keras_interp_rnn._results import Shown, Table, Tag, View, as_text, heat_map, line_chart
 from keras_interp_rnn._results import numbers as column_of
 from keras_interp_rnn._results import view as tag_view
@@ -55,7 +47,7 @@ class Derivatives(Shown, np.ndarray[Any, np.dtype[np.float64]]):
     method: str
     lags: tuple[int, ...]
 
-    def __array_finalize__(self, source: Any) -> None:
+    def __array_finalize__(self, source: object) -> None:
         self.method = getattr(source, "method", "")
         self.lags = ()  # the new array may be a part of the source, or computed from it
 
@@ -121,7 +113,7 @@ def _derivatives(array: Array, method: str, lags: Sequence[int] = ()) -> Derivat
 
 
 def input_output_jacobian(
-    network: Any, inputs: Any, *, lag: int, mask: Any = None, with_respect_to: str = "input"
+    network: object, inputs: object, *, lag: int, mask: object = None, with_respect_to: str = "input"
 ) -> Derivatives:
     r"""The Jacobian $\partial h_T / \partial x_{T-k}$ of the last state with respect to the input k steps before.
 
@@ -167,7 +159,7 @@ def input_output_jacobian(
 
 
 def jacobian_singular_values(
-    network: Any, inputs: Any, *, lags: Sequence[int], mask: Any = None, with_respect_to: str = "input"
+    network: object, inputs: object, *, lags: Sequence[int], mask: object = None, with_respect_to: str = "input"
 ) -> Derivatives:
     r"""Singular values of $\partial h_T / \partial x_{T-k}$ for every lag k and every sequence.
 
@@ -202,7 +194,7 @@ def jacobian_singular_values(
 
 
 def _jacobians(
-    network: Any, inputs: Any, lags: Sequence[int], mask: Any, with_respect_to: str
+    network: object, inputs: object, lags: Sequence[int], mask: object, with_respect_to: str
 ) -> Iterator[tuple[int, Array, str]]:
     """Lag, Jacobian and method for each of the lags, in ascending order."""
     choice("with_respect_to", with_respect_to, ("input", "state"))
@@ -227,7 +219,7 @@ def _jacobians(
 
 
 def _jacobians_of_layers(
-    network: Any, inputs: Any, lags: Sequence[int], mask: Any, with_respect_to: str
+    network: object, inputs: object, lags: Sequence[int], mask: object, with_respect_to: str
 ) -> Iterator[tuple[int, Array, str]]:
     """As `_jacobians`, of the uppermost of several recurrent layers, or of two directions."""
     if with_respect_to != "input":

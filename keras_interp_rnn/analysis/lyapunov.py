@@ -15,12 +15,12 @@ et al., "On Lyapunov exponents for RNNs", Frontiers in Applied Mathematics and S
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from keras_interp_rnn._checks import integer
-from keras_interp_rnn._program import CellAlong, linear_steps, read_texts, resolve_alphabet, resolve_recurrent_layer
+from keras_interp_rnn._network import read_texts, resolve_alphabet, resolve_recurrent_layer
+from keras_interp_rnn._program import CellAlong, linear_steps
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 
@@ -52,7 +52,7 @@ class LyapunovExponents(Result):
 
 
 def lyapunov_exponents(
-    network: Any, inputs: Any, *, mask: Any = None, num_exponents: int | None = None, num_skipped: int = 0
+    network: object, inputs: object, *, mask: object = None, num_exponents: int | None = None, num_skipped: int = 0
 ) -> LyapunovExponents:
     r"""The Lyapunov exponents of a recurrent layer along sequences.
 

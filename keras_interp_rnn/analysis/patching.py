@@ -21,21 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._arrays import as_array, listed
 from keras_interp_rnn._checks import choice, integer, invalid
-from keras_interp_rnn._program import (
-    GivenAlphabet,
-    as_array,
-    listed,
-    read_texts,
-    recurrent_layers,
-    resolve_alphabet,
-    token_names,
-)
+from keras_interp_rnn._network import GivenAlphabet, read_texts, recurrent_layers, resolve_alphabet, token_names
+from keras_interp_rnn._network.vectors import Network, open_network
 from keras_interp_rnn._program.along import CellAlong
-from keras_interp_rnn._program.network import Network, open_network
 from keras_interp_rnn._program.values import Cells
 from keras_interp_rnn._results import Column, Result, Table, counted, heat_map, numbers, quoted, texts
-from keras_interp_rnn._types import Array
+from keras_interp_rnn._types import AnyArray, Array
 from keras_interp_rnn.analysis.attribution import row_slices
 
 
@@ -176,10 +169,10 @@ class Patching(Result):
 
 
 def patching(
-    network: Any,
-    clean: Any,
+    network: object,
+    clean: object,
     *,
-    corrupted: Any,
+    corrupted: object,
     target: int | None = None,
     quantities: Sequence[str | Sequence[str]] | None = None,
     step: int = -1,
@@ -280,7 +273,7 @@ def _check_recurrences(opened: Network) -> None:
             )
 
 
-def _places(layers: Sequence[tuple[str, Any, Any, Any]], opened: Network) -> dict[str, _Place]:
+def _places(layers: Sequence[tuple[str, object, object, object]], opened: Network) -> dict[str, _Place]:
     """The quantities that can be patched, by the names of `trace`."""
     places: dict[str, _Place] = {}
     prefixes = {id(layer): prefix for prefix, layer, *_ in layers}
@@ -293,7 +286,7 @@ def _places(layers: Sequence[tuple[str, Any, Any, Any]], opened: Network) -> dic
             )
         prefix = prefixes[id(cell.layer)]
         in_stack = [other for other in opened.cells if other.layer is cell.layer]
-        place = prefix + (f"{in_stack.index(cell)}/" if hasattr(cell.layer.cell, "cells") else "")
+        place = prefix + (f"{in_stack.index(cell)}/" if cell.cell is not cell.layer.cell else "")
         if f"{place}h" in places:
             raise ValueError(
                 f"Every layer must be called once, to be patched. Received: {cell.layer.name}, called twice. Rebuild "
@@ -306,7 +299,7 @@ def _places(layers: Sequence[tuple[str, Any, Any, Any]], opened: Network) -> dic
     return places
 
 
-def _groups(quantities: Any, places: Mapping[str, _Place]) -> list[list[str]]:
+def _groups(quantities: object, places: Mapping[str, _Place]) -> list[list[str]]:
     """The names that are patched together."""
     if quantities is not None:
         entries = [quantities] if isinstance(quantities, str) else listed("Quantities", quantities)
@@ -347,7 +340,7 @@ def _patched(opened: Network, group: Sequence[_Place], recorded: Recorded, targe
 
 
 def _replacing(
-    names: Sequence[str], recorded: Mapping[tuple[str, int], Array], rows: NDArray[Any], steps: NDArray[Any]
+    names: Sequence[str], recorded: Mapping[tuple[str, int], Array], rows: AnyArray, steps: AnyArray
 ) -> Callable[[int, str, Array], Array]:
     """Row i takes what was recorded of sequence rows[i] at step steps[i], in reading order."""
 

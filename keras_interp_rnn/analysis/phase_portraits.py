@@ -109,8 +109,8 @@ def _time_constant(value: float) -> str:
 
 
 def phase_portrait(
-    network: Any,
-    sequences: Sequence[Any],
+    network: object,
+    sequences: Sequence[object],
     *,
     towards: int | None = None,
     against: int | None = None,
@@ -190,7 +190,7 @@ def _direction(num_outputs: int, towards: int | None, against: int | None) -> Ar
     return direction
 
 
-def _run(form: AffineForm, sequences: Sequence[Any]) -> tuple[Array, Array, Ints]:
+def _run(form: AffineForm, sequences: Sequence[object]) -> tuple[Array, Array, Ints]:
     """Outputs before and after each step of all sequences, and its symbol."""
     words = [form.ids(word) for word in sequences]
     longest = max(map(len, words), default=0)

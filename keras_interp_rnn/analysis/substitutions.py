@@ -12,13 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
 from keras_interp_rnn._alphabet import Alphabet, token_ids
+from keras_interp_rnn._arrays import as_array, check_finite
 from keras_interp_rnn._checks import integer, integers
-from keras_interp_rnn._outputs import GivenOutputs, output_names, two_classes
-from keras_interp_rnn._program import (
+from keras_interp_rnn._network import (
     GivenAlphabet,
     are_quantities,
-    as_array,
-    check_finite,
     gives_probabilities,
     is_text,
     predict_on_batch,
@@ -26,9 +24,11 @@ from keras_interp_rnn._program import (
     resolve_alphabet,
     share_no_probability,
 )
-from keras_interp_rnn._program.inputs import Reading, are_several, one_row, read_inputs
-from keras_interp_rnn._program.interface import last_activation
-from keras_interp_rnn._program.network import masks_of, steps_read
+from keras_interp_rnn._network.inputs import Reading, are_several, one_row, read_inputs
+from keras_interp_rnn._network.interface import last_activation
+from keras_interp_rnn._network.vectors import masks_of, steps_read
+from keras_interp_rnn._outputs import GivenOutputs, output_names, two_classes
+from keras_interp_rnn._program.graph import is_stateful
 from keras_interp_rnn._results import (
     WORD,
     Column,
@@ -227,7 +227,7 @@ class Substitutions(Result):
 
 def substitutions(
     network: Any,
-    symbols: ArrayLike | str | Sequence[Any] | Mapping[str, Any],
+    symbols: ArrayLike | str | Sequence[object] | Mapping[str, object],
     *,
     alternatives: ArrayLike | str | None = None,
     target: int = -1,
@@ -287,7 +287,7 @@ def substitutions(
         network, names = resolve_alphabet(network, alphabet)
         text, reading = _ids("symbols", read_text("A text", symbols, names)), None
         run = functools.partial(predict_on_batch, network)
-    if any(getattr(part, "stateful", False) for part in (network, *getattr(network, "layers", []))):
+    if is_stateful(network):
         raise ValueError(
             f"A model must read each text from the start. Received: {network.name}, which carries its state over "
             "batches (stateful=True). Rebuild it without stateful, and give it the same weights."
@@ -360,14 +360,14 @@ def _alternatives(given: Any, alphabet: Alphabet | None) -> Any:
     return alphabet.ids_of(alphabet.ordinary if given is None else given)
 
 
-def _with_others(network: Any, reading: Reading, ids: NDArray[np.int32], count: int) -> Any:
+def _with_others(network: object, reading: Reading, ids: NDArray[np.int32], count: int) -> Any:
     """The outputs for changed texts (count, time), each with the same other inputs."""
     arrays = [ids if i == reading.varies else np.repeat(x, count, axis=0) for i, x in enumerate(reading.arrays)]
     return predict_on_batch(network, reading.as_read(arrays), count)
 
 
 def _masked(
-    network: Any,
+    network: object,
     text: NDArray[np.int64],
     others: NDArray[np.int64],
     names: Alphabet | None,
@@ -417,7 +417,7 @@ def _at(network: Any, found: Any, target: int) -> tuple[Array, int]:
     return outputs.astype(np.float64), num_bytes
 
 
-def _ids(name: str, symbols: Any) -> NDArray[np.int64]:
+def _ids(name: str, symbols: object) -> NDArray[np.int64]:
     ids = as_array(name, symbols)
     if ids.ndim != 1 or not len(ids) or ids.dtype.kind not in "iu":
         raise ValueError(

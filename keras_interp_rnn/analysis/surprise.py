@@ -29,17 +29,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+from keras_interp_rnn._arrays import check_finite
 from keras_interp_rnn._checks import choice, integer, integers
-from keras_interp_rnn._program import (
+from keras_interp_rnn._network import (
     AffineReading,
     GivenAlphabet,
-    check_finite,
     check_logits,
     gives_probabilities,
     predict_on_batch,
     read_text,
     resolve_alphabet,
 )
+from keras_interp_rnn._program.graph import is_stateful
 from keras_interp_rnn._results import (
     Column,
     Result,
@@ -52,7 +53,7 @@ from keras_interp_rnn._results import (
     symbol_name,
     texts,
 )
-from keras_interp_rnn._types import Array, Ints, LinearAutomaton, TextModel
+from keras_interp_rnn._types import AnyArray, Array, Ints, LinearAutomaton, TextModel
 from keras_interp_rnn.analysis.isan.contributions import contributions
 from keras_interp_rnn.analysis.weighted.forms import word_ids
 
@@ -235,7 +236,7 @@ class Surprise(Result):
 
 def surprise(
     network: Any,
-    sequences: Iterable[Any],
+    sequences: Iterable[object],
     *,
     alphabet: GivenAlphabet | None = None,
     num_events: int = 5,
@@ -322,7 +323,7 @@ class _Predictor(ABC):
     names: tuple[str, ...] = ()
 
     @abstractmethod
-    def ids(self, session: Any) -> Ints:
+    def ids(self, session: object) -> Ints:
         """The events (T,) of a session."""
 
     def whole(self, text: Ints) -> Ints:
@@ -348,7 +349,7 @@ class _Predictor(ABC):
 class _Automaton(_Predictor):
     """An automaton of probabilities; its sessions end."""
 
-    def __init__(self, automaton: LinearAutomaton, alphabet: Any) -> None:
+    def __init__(self, automaton: LinearAutomaton, alphabet: object) -> None:
         if alphabet is not None:
             raise ValueError(
                 "`alphabet` must be None for an automaton, which has its own. Received: an automaton and `alphabet`. "
@@ -380,7 +381,7 @@ class _Automaton(_Predictor):
             rarest = (weights == weights.min(axis=1, keepdims=True)) & (shares < EXPLAINED)
             self.shares_of_states, self.unseen = shares, (weights == 0) | (rarest & keeps)
 
-    def ids(self, session: Any) -> Ints:
+    def ids(self, session: object) -> Ints:
         return word_ids(session, self.alphabet, self.end)
 
     def whole(self, text: Ints) -> Ints:
@@ -440,11 +441,11 @@ class _Automaton(_Predictor):
 class _Model(_Predictor):
     """A Keras model, whose sessions have the ends that the model knows, if any."""
 
-    def __init__(self, model: Any, alphabet: Any) -> None:
+    def __init__(self, model: object, alphabet: object) -> None:
         if not isinstance(model, TextModel):
             raise ValueError(f"`network` must be a model or an automaton. Received: {model!r}. Put the layer into one.")
         check_finite(model)
-        if any(getattr(part, "stateful", False) for part in (model, *getattr(model, "layers", []))):
+        if is_stateful(model):
             raise ValueError(
                 f"A model must read each session from the start. Received: {model.name}, which carries its state over "
                 "batches (stateful=True). Rebuild it without stateful, and give it the same weights."
@@ -454,7 +455,7 @@ class _Model(_Predictor):
         self.length = shape[1] if isinstance(shape, tuple) and len(shape) > 1 else None
         self.at_each_step = False
 
-    def ids(self, session: Any) -> Ints:
+    def ids(self, session: object) -> Ints:
         return integers("sequences", read_text("A session", session, self.alphabet), ndim=1, below=2**31).astype(
             np.int64
         )
@@ -536,7 +537,7 @@ class _Model(_Predictor):
             )
         return self.length or 1 << (length - 1).bit_length()
 
-    def _outputs(self, batch: NDArray[Any]) -> Array:
+    def _outputs(self, batch: AnyArray) -> Array:
         if self.length is not None and batch.shape[1] < self.length:
             batch = np.pad(batch, ((0, 0), (0, self.length - batch.shape[1])))
         outputs = predict_on_batch(self.model, batch.astype(np.int32), len(batch))

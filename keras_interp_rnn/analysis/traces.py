@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._outputs import names_of_steps
-from keras_interp_rnn._program import (
+from keras_interp_rnn._arrays import check_reads
+from keras_interp_rnn._network import (
     GivenAlphabet,
-    check_reads,
     read_texts,
     recurrent_layers,
     resolve_alphabet,
@@ -21,14 +20,16 @@ from keras_interp_rnn._program import (
     states_to_set,
     token_names,
 )
+from keras_interp_rnn._outputs import names_of_steps
 from keras_interp_rnn._results import Column, Result, Table, Tag, View, counted, heat_map, numbers, texts, view
+from keras_interp_rnn._types import AnyArray
 
 STATES = ("h", "c")
 """States, which a masked step repeats; a cell with further states has `state_1`, `state_2`, ... instead of `c`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trace(Result, Mapping[str, NDArray[Any]]):
+class Trace(Result, Mapping[str, AnyArray]):
     """Every quantity of every step: a mapping from names to arrays.
 
     Attributes:
@@ -40,12 +41,12 @@ class Trace(Result, Mapping[str, NDArray[Any]]):
     Example: see `trace`.
     """
 
-    quantities: Mapping[str, NDArray[Any]]
+    quantities: Mapping[str, AnyArray]
     tokens: tuple[tuple[str, ...], ...] = ()
     read: NDArray[np.bool_] | None = None
     vectors: bool = False
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
+    def __getitem__(self, name: str) -> AnyArray:
         return self.quantities[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -126,7 +127,7 @@ def trace(
     inputs: Any,
     *,
     mask: Any = None,
-    set: Mapping[int, Any] | None = None,
+    set: Mapping[int, object] | None = None,
     tokens: GivenAlphabet | None = None,
     times: Sequence[object] | None = None,
 ) -> Trace:
@@ -190,7 +191,7 @@ def trace(
             f"`set` must be used with a single recurrent layer. Received: a network with {prefixes}. Pass the layer "
             "and its own inputs."
         )
-    quantities: dict[str, NDArray[Any]] = {}
+    quantities: dict[str, AnyArray] = {}
     are_read = []
     for prefix, layer, sequences, layer_mask in found:
         order = slice(None, None, -1 if prefix.endswith("backward/") else 1)
@@ -214,8 +215,8 @@ def trace(
 
 
 def _quantities(
-    network: Any, inputs: Any, mask: Any, replaced: Mapping[int, Any]
-) -> tuple[dict[str, NDArray[Any]], NDArray[np.bool_]]:
+    network: object, inputs: object, mask: object, replaced: Mapping[int, object]
+) -> tuple[dict[str, AnyArray], NDArray[np.bool_]]:
     """The quantities of one layer, in reading order, and which steps it reads."""
     layer, sequences, read = resolve_recurrent_layer(network, inputs, mask)
     check_reads(read)

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
-from typing import Any
 
 import keras
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from keras_interp_rnn import layers
 from keras_interp_rnn._checks import integer
 from keras_interp_rnn._io import say
+from keras_interp_rnn._types import AnyArray
 from keras_interp_rnn.automata.certificates import certify
 from keras_interp_rnn.automata.inference import Sample, carried, evidence_of, sample_of
 from keras_interp_rnn.automata.machines import checked_labels, checked_symbols
@@ -48,7 +48,7 @@ COMPILE = (
 
 def train_recognizer(
     words: Iterable[Iterable[Hashable]],
-    labels: Iterable[Any],
+    labels: Iterable[object],
     *,
     alphabet: Iterable[Hashable] | None = None,
     num_centroids: int = 12,
@@ -287,12 +287,12 @@ class _Training:
         return loss
 
 
-def _state(model: Recognizer) -> list[NDArray[Any]]:
+def _state(model: Recognizer) -> list[AnyArray]:
     """All variables, including those of the optimizer."""
     return [keras.ops.convert_to_numpy(v).copy() for v in (*model.variables, *model.optimizer.variables)]
 
 
-def _restore(model: Recognizer, values: list[NDArray[Any]]) -> None:
+def _restore(model: Recognizer, values: list[AnyArray]) -> None:
     """Sets the variables to earlier values."""
     for variable, value in zip((*model.variables, *model.optimizer.variables), values, strict=True):
         variable.assign(value)
@@ -330,7 +330,7 @@ def _rank(report: TrainingReport) -> tuple[bool, float, float]:
     return report.learned, report.automaton_accuracy + report.network_accuracy, report.confidence
 
 
-def _curriculum(lengths: NDArray[np.int64], labels: NDArray[Any]) -> list[int]:
+def _curriculum(lengths: NDArray[np.int64], labels: AnyArray) -> list[int]:
     """Successive maximum lengths of words; each adds at least 30 % to the rarest label and 80 % to all words."""
     steps: list[int] = []
     classes, longest = np.unique(labels), int(lengths.max())

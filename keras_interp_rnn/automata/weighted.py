@@ -19,8 +19,9 @@ import keras
 import numpy as np
 
 from keras_interp_rnn._alphabet import distinct_symbols
+from keras_interp_rnn._arrays import check_range
 from keras_interp_rnn._checks import fraction, invalid, non_negative
-from keras_interp_rnn._program import check_range, isan_model
+from keras_interp_rnn._network import isan_model
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array, FiniteAutomaton
 from keras_interp_rnn.analysis.weighted import hankel
@@ -184,7 +185,7 @@ class WeightedAutomaton(weighted_drawing.Drawable, Result):
         return tuple(range(self.num_symbols)) if self.alphabet is None else self.alphabet
 
     @classmethod
-    def from_network(cls, network: Any, *, readout: Any = None) -> WeightedAutomaton:
+    def from_network(cls, network: object, *, readout: object = None) -> WeightedAutomaton:
         """The automaton of a network that is affine in its state: n + 1 states, the last of which is always 1.
 
         Its words are all that the network reads: an alphabet's start, end and padding are symbols as the others.

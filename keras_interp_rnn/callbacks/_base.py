@@ -16,7 +16,7 @@ import keras
 class NamedCallback(keras.callbacks.Callback):
     """A callback whose errors begin with its name: a `fit` may have nine of them."""
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         for name, hook in list(vars(cls).items()):
             if name.startswith("on_"):
@@ -27,7 +27,7 @@ def _naming(hook: Callable[..., None]) -> Callable[..., None]:
     """The hook of a callback, whose errors name it."""
 
     @functools.wraps(hook)
-    def called(self: Any, *args: Any, **kwargs: Any) -> None:
+    def called(self: object, *args: object, **kwargs: object) -> None:
         name = type(self).__name__
         try:
             hook(self, *args, **kwargs)
@@ -73,7 +73,7 @@ def claim(folder: Path, callback: Any, fit: FrameType | None, rule: str) -> None
             _WRITERS[folder] = fit, callback, callback.model, callback.params
 
 
-def release(folder: Path, callback: Any) -> None:
+def release(folder: Path, callback: object) -> None:
     """Notes that a callback writes no more into a folder."""
     folder = folder.resolve()
     with _CHANGES:

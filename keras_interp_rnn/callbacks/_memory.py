@@ -16,7 +16,8 @@ from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
+
+from keras_interp_rnn._types import AnyArray
 
 
 def digests(callback: keras.callbacks.Callback) -> dict[str, bytes]:
@@ -24,11 +25,9 @@ def digests(callback: keras.callbacks.Callback) -> dict[str, bytes]:
     return {name: _digest(plain, arrays) for name, plain, arrays in _attributes(callback)}
 
 
-def pack(
-    callbacks: Sequence[keras.callbacks.Callback], at_start: Sequence[Mapping[str, bytes]]
-) -> dict[str, NDArray[Any]]:
+def pack(callbacks: Sequence[keras.callbacks.Callback], at_start: Sequence[Mapping[str, bytes]]) -> dict[str, AnyArray]:
     """The memory of callbacks, given their digests when training began."""
-    packed: dict[str, NDArray[Any]] = {}
+    packed: dict[str, AnyArray] = {}
     memories = []
     for callback, before in zip(callbacks, at_start, strict=True):
         memory = {}
@@ -40,7 +39,7 @@ def pack(
     return {**packed, "callbacks": np.array(json.dumps(memories))}
 
 
-def restore(callbacks: Sequence[keras.callbacks.Callback], packed: Mapping[str, NDArray[Any]]) -> None:
+def restore(callbacks: Sequence[keras.callbacks.Callback], packed: Mapping[str, AnyArray]) -> None:
     """Gives callbacks the memory that `pack` returned; callbacks of one class are matched in their order."""
     memories = json.loads(str(packed["callbacks"])) if "callbacks" in packed else []
     for callback in callbacks:
@@ -51,16 +50,16 @@ def restore(callbacks: Sequence[keras.callbacks.Callback], packed: Mapping[str, 
                 setattr(callback, name, _value(plain, first, packed))
 
 
-def _attributes(callback: keras.callbacks.Callback) -> Iterator[tuple[str, Any, list[NDArray[Any]]]]:
+def _attributes(callback: keras.callbacks.Callback) -> Iterator[tuple[str, Any, list[AnyArray]]]:
     for name, value in vars(callback).items():
         if name.startswith("_") or name == "params":
             continue
-        arrays: list[NDArray[Any]] = []
+        arrays: list[AnyArray] = []
         with contextlib.suppress(TypeError, ValueError, RecursionError):  # another type, or a list that holds itself
             yield name, _plain(value, arrays), arrays
 
 
-def _plain(value: Any, arrays: list[NDArray[Any]]) -> Any:
+def _plain(value: Any, arrays: list[AnyArray]) -> Any:
     """A value as JSON; its arrays are appended to the list. Raises TypeError for another type of value."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -83,7 +82,7 @@ def _plain(value: Any, arrays: list[NDArray[Any]]) -> Any:
     raise TypeError
 
 
-def _value(plain: Any, first: int, packed: Mapping[str, NDArray[Any]]) -> Any:
+def _value(plain: object, first: int, packed: Mapping[str, AnyArray]) -> Any:
     """The inverse of `_plain`; `first` is the index of the first array."""
     if not isinstance(plain, dict):
         return plain
@@ -98,7 +97,7 @@ def _value(plain: Any, first: int, packed: Mapping[str, NDArray[Any]]) -> Any:
     return tuple(values) if kind == "tuple" else values
 
 
-def _digest(plain: Any, arrays: list[NDArray[Any]]) -> bytes:
+def _digest(plain: object, arrays: list[AnyArray]) -> bytes:
     digest = hashlib.blake2b(json.dumps(plain).encode())
     for array in arrays:
         digest.update(f"{array.dtype} {array.shape}".encode())

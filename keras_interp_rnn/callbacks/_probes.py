@@ -17,7 +17,7 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn._alphabet import Alphabet
 from keras_interp_rnn._backend.keras_quirks import fit_around, optimizer_steps
 from keras_interp_rnn._checks import as_path, integer
-from keras_interp_rnn._program import (
+from keras_interp_rnn._network import (
     GivenAlphabet,
     carried_states,
     is_text,

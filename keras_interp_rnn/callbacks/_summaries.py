@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from keras_interp_rnn._types import AnyArray
 from keras_interp_rnn.analysis.jacobians import PERCENTILES
 
 PREFIX = "interp_rnn"
@@ -29,7 +29,7 @@ def writer(folder: str | os.PathLike[str]) -> Any:
         raise OSError(re.sub(r"{{.*?}} *", "", error.message)) from None  # TensorFlow's name of the operation
 
 
-def scalars(values: Mapping[str, Any], step: int) -> None:
+def scalars(values: Mapping[str, object], step: int) -> None:
     """Writes numbers by name to the default summary writer."""
     import tensorflow as tf
 
@@ -37,14 +37,14 @@ def scalars(values: Mapping[str, Any], step: int) -> None:
         tf.summary.scalar(f"{PREFIX}/{name}", value, step=step)
 
 
-def tensor(name: str, values: str | NDArray[Any], step: int, metadata: Any) -> None:
+def tensor(name: str, values: str | AnyArray, step: int, metadata: object) -> None:
     """Writes a text or an array to the default summary writer; its `SummaryMetadata` names the plugin that reads it."""
     import tensorflow as tf
 
     tf.summary.write(f"{PREFIX}/{name}", tf.constant(values), step=step, metadata=metadata)
 
 
-def distribution(name: str, values: NDArray[Any], step: int) -> None:
+def distribution(name: str, values: AnyArray, step: int) -> None:
     """Writes values to the default summary writer so that the Distributions tab shows their exact percentiles.
 
     `tf.summary.histogram` counts in 30 equal bins between minimum and maximum, from which the tab interpolates: for a

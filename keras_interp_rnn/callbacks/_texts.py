@@ -8,8 +8,9 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._arrays import check_finite
+from keras_interp_rnn._network import GivenAlphabet, read_text, resolve_alphabet
 from keras_interp_rnn._outputs import GivenOutputs, as_outputs
-from keras_interp_rnn._program import GivenAlphabet, check_finite, read_text, resolve_alphabet
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe, copied_text, length_of, write_tag
 

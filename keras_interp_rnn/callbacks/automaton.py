@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn import automata
+from keras_interp_rnn._arrays import check_finite
 from keras_interp_rnn._backend import keras_quirks
 from keras_interp_rnn._checks import integer, invalid
-from keras_interp_rnn._program import GivenAlphabet, alphabet_of, check_finite
+from keras_interp_rnn._network import GivenAlphabet, alphabet_of
 from keras_interp_rnn.automata.machines import accepted_words, checked_words, short_words
 from keras_interp_rnn.automata.networks import Extraction
 from keras_interp_rnn.callbacks import _summaries

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
-from keras_interp_rnn._program import carried_states
+from keras_interp_rnn._network import carried_states
 from keras_interp_rnn.callbacks._base import NamedCallback
 
 
@@ -30,14 +29,14 @@ class CarriedState(NamedCallback):
         super().__init__()
         self.across_epochs = across_epochs
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
         if not self.across_epochs:
             for layer in carried_states.stateful_layers(self.model):
                 layer.reset_state()
 
-    def on_test_begin(self, logs: Any = None) -> None:
+    def on_test_begin(self, logs: object = None) -> None:
         self._validation = contextlib.ExitStack()
         self._validation.enter_context(carried_states.from_the_start(self.model))
 
-    def on_test_end(self, logs: Any = None) -> None:
+    def on_test_end(self, logs: object = None) -> None:
         self._validation.close()

@@ -9,8 +9,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import analysis
+from keras_interp_rnn._network import AffineReading, GivenAlphabet
 from keras_interp_rnn._outputs import GivenOutputs
-from keras_interp_rnn._program import AffineReading, GivenAlphabet
 from keras_interp_rnn.analysis.isan.contributions import Contributions as Split
 from keras_interp_rnn.analysis.isan.top_contributions import TopContributions, top_contributions
 from keras_interp_rnn.callbacks._texts import TextProbe

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import keras
 import numpy as np
@@ -58,7 +57,7 @@ class JacobianHistograms(InputProbe):
     def __init__(
         self,
         log_dir: str | os.PathLike[str],
-        inputs: Any,
+        inputs: object,
         *,
         lags: Sequence[int] = (0, 5, 10, 25),
         layer: str | keras.layers.Layer | None = None,

@@ -21,7 +21,7 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn._backend.keras_quirks import fit_around, optimizer_steps, random_states
 from keras_interp_rnn._checks import as_path, choice
 from keras_interp_rnn._io import DAMAGED_ARCHIVE, atomic_write, read_json
-from keras_interp_rnn._program import carried_states
+from keras_interp_rnn._network import carried_states
 from keras_interp_rnn.callbacks import _memory
 from keras_interp_rnn.callbacks._base import NamedCallback, claim, has_ended, release
 
@@ -136,7 +136,7 @@ class Resumable(NamedCallback):
         _check_whole(self.best, rule, "Remove the directory, and train again.")
         return keras.models.load_model(self.best)
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: object = None) -> None:
         callbacks, fit = fit_around(self)
         claim(self.directory, self, fit, ONE_TRAINING)
         _lock(self.directory, fit)
@@ -163,11 +163,11 @@ class Resumable(NamedCallback):
             _backend.set_generator_state(self._generator)
             self._generator = None
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: object = None) -> None:
         release(self.directory, self)
         _unlock(self.directory)
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
         if epoch != self.epoch:
             raise ValueError(
                 f"A run must continue with the epoch after its last one. Received: epoch {epoch}, counted from 0, and "
@@ -300,7 +300,7 @@ _PARTIAL = re.compile(rf"partial-[0-9a-f]{{16}}-({_OF_EPOCH.pattern}|model\.kera
 """The names of this callback's files while `atomic_write` writes them."""
 
 
-def _is_duration(value: Any) -> bool:
+def _is_duration(value: object) -> bool:
     return isinstance(value, int | float) and 0 <= value < 1e15
 
 

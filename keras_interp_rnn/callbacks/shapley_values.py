@@ -9,8 +9,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn import analysis
+from keras_interp_rnn._network import GivenAlphabet
 from keras_interp_rnn._outputs import GivenOutputs
-from keras_interp_rnn._program import GivenAlphabet
 from keras_interp_rnn.analysis.weighted.shapley import ShapleyValues as Result
 from keras_interp_rnn.callbacks._texts import TextProbe
 

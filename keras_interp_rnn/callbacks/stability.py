@@ -11,8 +11,9 @@ import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._arrays import as_symbols
 from keras_interp_rnn._backend.keras_quirks import optimizer_steps
-from keras_interp_rnn._program import AffineReading, as_symbols, read_text, resolve_alphabet
+from keras_interp_rnn._network import AffineReading, read_text, resolve_alphabet
 from keras_interp_rnn._results import symbol_name, text_of
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import Probe, copied_text, length_of
@@ -74,11 +75,11 @@ class Stability(Probe):
                 "symbols of the data."
             )
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: object = None) -> None:
         self._uniform, self._warned_of_loss, self._warned_of_state = self._uniform_loss(), False, False
         super().on_train_begin(logs)
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
         self._total, self._batches = 0.0, 0
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:

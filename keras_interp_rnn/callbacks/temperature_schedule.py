@@ -64,7 +64,7 @@ class TemperatureSchedule(NamedCallback):
         self.layer = layer
         self.update_freq = choice("update_freq", update_freq, ("epoch", "batch"))
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: object = None) -> None:
         if not self._cells():
             place = "the model" if self.layer is None else f"the layer {self.layer!r}"
             raise ValueError(
@@ -72,11 +72,11 @@ class TemperatureSchedule(NamedCallback):
                 "such as layers.SRLSTM."
             )
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
         if self.update_freq == "epoch":
             self._set(epoch)
 
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+    def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
         if self.update_freq == "batch":
             self._set(keras_quirks.optimizer_steps(self.model))
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any
 
 import keras
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn._program import GivenAlphabet, token_names
+from keras_interp_rnn._network import GivenAlphabet, token_names
 from keras_interp_rnn.analysis.traces import Trace
 from keras_interp_rnn.callbacks import _summaries
 from keras_interp_rnn.callbacks._probes import InputProbe, write_tag
@@ -46,7 +45,7 @@ class Traces(InputProbe):
     def __init__(
         self,
         log_dir: str | os.PathLike[str],
-        inputs: Any,
+        inputs: object,
         *,
         tokens: GivenAlphabet | None = None,
         layer: str | keras.layers.Layer | None = None,

@@ -11,8 +11,9 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._program import GivenAlphabet, apply_head, carried_states, centroids_of, decision_threshold
+from keras_interp_rnn._network import GivenAlphabet, apply_head, carried_states, centroids_of, decision_threshold
 from keras_interp_rnn._results import visible
+from keras_interp_rnn._types import AnyArray
 from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.analysis.state_regularized.explanation import transition_probabilities
 from keras_interp_rnn.analysis.state_regularized.tokens import ranked
@@ -86,9 +87,9 @@ class TransitionProbabilities(InputProbe):
     def __init__(
         self,
         log_dir: str | os.PathLike[str],
-        inputs: Any,
+        inputs: object,
         *,
-        validation: Any = None,
+        validation: object = None,
         tokens: GivenAlphabet | None = None,
         layer: str | keras.layers.Layer | None = None,
         update_freq: str | int = "epoch",
@@ -135,7 +136,7 @@ class TransitionProbabilities(InputProbe):
         }
         _summaries.scalars(scalars, step)
 
-    def _traced(self, inputs: Any) -> tuple[keras.layers.RNN, dict[str, NDArray[Any]]]:
+    def _traced(self, inputs: object) -> tuple[keras.layers.RNN, dict[str, AnyArray]]:
         """The layer, and its trace in the order of the tokens."""
         layer, reads, mask = self.layer_and_reads(inputs)
         found = dict(trace(layer, reads, mask=mask))

@@ -101,14 +101,14 @@ class Sessions(Result):
 
 
 def sessions(
-    table: Any,
+    table: object,
     columns: str | Sequence[str],
     *,
     target: str | None = None,
     by: str | Sequence[str] = (),
     order: str | Sequence[str] | Mapping[str | tuple[str, ...], Reading] | None = None,
     label: str | Mapping[str, Mapping[Any, Value]] | None = None,
-    missing: Any = (),
+    missing: object = (),
     numbers: str | Sequence[str] = (),
     delimiter: str = ",",
 ) -> Sessions:
@@ -211,7 +211,11 @@ def sessions(
 
 
 def _parts(
-    table: Table, of_symbol: Sequence[Any], of_target: Sequence[Any], numbers: Sequence[Any], missing: Sequence[Any]
+    table: Table,
+    of_symbol: Sequence[object],
+    of_target: Sequence[object],
+    numbers: Sequence[object],
+    missing: Sequence[object],
 ) -> dict[Any, list[Any]]:
     """The columns that make symbols and targets."""
     names = [*of_symbol, *of_target]
@@ -220,7 +224,7 @@ def _parts(
     return {name: table.distinct(name, numbers, missing) for name in names}
 
 
-def _complete(num_rows: int, columns: Sequence[tuple[Any, list[Any]]]) -> tuple[list[int], dict[Any, int]]:
+def _complete(num_rows: int, columns: Sequence[tuple[object, list[Any]]]) -> tuple[list[int], dict[Any, int]]:
     """The rows that have a value in every column, and for the others, by the first column without one, their number."""
     present, missed = [], dict.fromkeys((name for name, _ in columns), 0)
     for row in range(num_rows):
@@ -258,7 +262,7 @@ def _check_steps(every: list[list[int]], missed: Mapping[Any, int]) -> None:
         )
 
 
-def _of_sessions(values: Sequence[Any], every: list[list[int]]) -> list[tuple[Value, ...]]:
+def _of_sessions(values: Sequence[object], every: list[list[int]]) -> list[tuple[Value, ...]]:
     """The values of the rows of each session."""
     return [tuple(values[row] for row in rows) for rows in every]
 
@@ -282,10 +286,10 @@ def _padded(
     return x, y, weights, session
 
 
-def _sorted(values: Collection[Any]) -> tuple[Any, ...]:
+def _sorted(values: Collection[object]) -> tuple[Any, ...]:
     """Values in their order, tuples by their first entries first; numbers before others, these by their type."""
 
-    def rank(value: Any) -> Any:
+    def rank(value: object) -> Any:
         if isinstance(value, tuple):
             return tuple(map(rank, value))
         return (0, value, "") if is_number(value) else (1, 0, f"{type(value).__name__} {value}")
@@ -296,7 +300,7 @@ def _sorted(values: Collection[Any]) -> tuple[Any, ...]:
         return tuple(sorted(values, key=rank))
 
 
-def _column_of(label: Any) -> Any:
+def _column_of(label: object) -> Any:
     """The name of the column of labels."""
     if not isinstance(label, Mapping):
         return label
@@ -309,7 +313,7 @@ def _column_of(label: Any) -> Any:
 
 
 def _labels(
-    table: Table, label: Any, numbers: Sequence[Any], every: list[list[int]], whose: Sequence[tuple[Value, ...]]
+    table: Table, label: object, numbers: Sequence[object], every: list[list[int]], whose: Sequence[tuple[Value, ...]]
 ) -> tuple[Value, ...]:
     """The label of each session, which all of its rows have."""
     name = _column_of(label)
@@ -341,7 +345,7 @@ def _labels(
     return tuple(labels)
 
 
-def _check_stands_for(stands_for: Mapping[Any, Any], name: Any) -> None:
+def _check_stands_for(stands_for: Mapping[Any, object], name: object) -> None:
     """Refuses labels that are no values, or that would become one."""
     labels = list(stands_for.values())
     check_distinct(labels, f"`label` of column {name!r}")

@@ -49,7 +49,7 @@ MAX_LINES = 50
 _CELLS_OF_ANY_LENGTH = threading.Lock()
 
 
-def opened(table: Any, asked: Sequence[tuple[str, Any]], delimiter: str = ",") -> Table:
+def opened(table: object, asked: Sequence[tuple[str, object]], delimiter: str = ",") -> Table:
     """A table of any kind.
 
     Args:
@@ -72,7 +72,7 @@ def opened(table: Any, asked: Sequence[tuple[str, Any]], delimiter: str = ",") -
     return _of_columns(table, asked)
 
 
-def _of_columns(table: Any, asked: Sequence[tuple[str, Any]]) -> Table:
+def _of_columns(table: Any, asked: Sequence[tuple[str, object]]) -> Table:
     """A mapping of columns, or a data frame."""
     if callable(getattr(table, "collect", None)):  # before names are asked for, which may run a query
         raise DataError(
@@ -123,7 +123,7 @@ def _largest_exact(column: Any) -> int | None:
     return min((LARGEST_EXACT[name] for name in names if name in LARGEST_EXACT), default=None)
 
 
-def _cells_of(column: Any, name: Any) -> list[Any]:
+def _cells_of(column: Any, name: object) -> list[Any]:
     """The cells of a column; of times that Python rounds, as polars gives those in nanoseconds, their numbers."""
     cells = [_as_python(cell) for cell in column]
     if any(isinstance(cell, int) and cell.bit_length() > MAX_DIGITS * math.log2(10) for cell in cells):
@@ -151,7 +151,7 @@ def _as_python(cell: Any) -> Any:
     return cell
 
 
-def _of_separated_values(path: Path, delimiter: str, asked: Sequence[tuple[str, Any]]) -> Table:
+def _of_separated_values(path: Path, delimiter: str, asked: Sequence[tuple[str, object]]) -> Table:
     text = unpacked_text(path, (TABLE, TEXT))
     header = _header(text, delimiter, path, [name for _, name in asked])
     check_names(header, asked)
@@ -183,7 +183,7 @@ def _of_separated_values(path: Path, delimiter: str, asked: Sequence[tuple[str, 
     )
 
 
-def _header(text: str, delimiter: str, path: Path, asked_for: Sequence[Any]) -> list[str]:
+def _header(text: str, delimiter: str, path: Path, asked_for: Sequence[object]) -> list[str]:
     """The names of the columns, or an error with the reason why they are not in the first line."""
     lines = [line.rstrip("\r\n") for line in itertools.islice(io.StringIO(text), MAX_LINES)]
     first = next((line for line in lines if line.strip()), "")
@@ -216,7 +216,7 @@ def _names(line: str, delimiter: str) -> list[str]:
         return []
 
 
-def _cause(first: str, delimiter: str, names: Mapping[str, list[str]], asked_for: Sequence[Any]) -> str:
+def _cause(first: str, delimiter: str, names: Mapping[str, list[str]], asked_for: Sequence[object]) -> str:
     """Why the first line does not have the names that are asked for, and the remedy; empty if it may be a slip."""
     separator = re.fullmatch(r'"?sep=(.)"?,*', first.strip(), re.IGNORECASE)
     if separator:

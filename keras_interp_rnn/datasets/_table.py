@@ -80,7 +80,7 @@ class Table:
     num_empty: int = 0
 
     def values(
-        self, name: Any, numbers: Collection[Any] = (), missing: Sequence[Any] = (), *, is_name: bool = False
+        self, name: object, numbers: Collection[object] = (), missing: Sequence[object] = (), *, is_name: bool = False
     ) -> list[Any]:
         """The values of a column; None where a cell is missing.
 
@@ -105,7 +105,7 @@ class Table:
         return [None if is_nothing(cell) else cell for cell in cells]
 
     def distinct(
-        self, name: Any, numbers: Collection[Any] = (), missing: Sequence[Any] = (), *, is_name: bool = False
+        self, name: object, numbers: Collection[object] = (), missing: Sequence[object] = (), *, is_name: bool = False
     ) -> list[Any]:
         """As `values`, of a column whose different cells are different values."""
         values = self.values(name, numbers, missing, is_name=is_name)
@@ -120,7 +120,7 @@ class Table:
             )
         return values
 
-    def check_missing(self, names: Sequence[Any], missing: Sequence[Any]) -> None:
+    def check_missing(self, names: Sequence[object], missing: Sequence[object]) -> None:
         """Refuses a missing value that is no text if all of these columns are text, and one has it written."""
         columns = {name: self.cells(name) for name in names} if self.is_text else {}
         texts = {cell: name for name, cells in columns.items() for cell in cells if isinstance(cell, str)}
@@ -134,7 +134,7 @@ class Table:
                     f"and has the cell {text!r}. {numbers if is_number(value) else f'Write missing={text!r}.'}"
                 )
 
-    def check_floats(self, name: Any, values: Iterable[Any]) -> None:
+    def check_floats(self, name: object, values: Iterable[object]) -> None:
         """Refuses floats that may be one of several whole numbers."""
         bound = self.largest_exact.get(name, EXACT_TO)
         rounded = next((each for each in values if isinstance(each, float) and bound <= abs(each) < math.inf), None)
@@ -144,7 +144,7 @@ class Table:
                 "several are one float: different cells may have become one. Pass the column as text or as integers."
             )
 
-    def _as_numbers(self, name: Any, cells: list[Any]) -> list[Any]:
+    def _as_numbers(self, name: object, cells: list[Any]) -> list[Any]:
         """Cells with the number that is written in a text; None for a blank one."""
         read: dict[Any, Any] = {}
         for row, cell in enumerate(cells):
@@ -164,7 +164,7 @@ class Table:
         return [floats[read[cell]] if isinstance(cell, str) else cell for cell in cells]
 
 
-def check_distinct(values: Iterable[Any], where: str) -> dict[Any, Any]:
+def check_distinct(values: Iterable[object], where: str) -> dict[Any, Any]:
     """The different values, without None, or an error if some of them would become one.
 
     Raises:
@@ -192,7 +192,7 @@ def check_distinct(values: Iterable[Any], where: str) -> dict[Any, Any]:
     return first
 
 
-def check_names(names: Sequence[Any], asked: Iterable[tuple[str, Any]]) -> None:
+def check_names(names: Sequence[object], asked: Iterable[tuple[str, object]]) -> None:
     """Raises an error unless each name that an argument asks for is that of one column."""
     if not names:
         raise DataError("A table must have columns. Received: none. Pass a table or a log with events.")
@@ -214,14 +214,14 @@ def check_names(names: Sequence[Any], asked: Iterable[tuple[str, Any]]) -> None:
             )
 
 
-def listed(value: Any) -> list[Any]:
+def listed(value: object) -> list[Any]:
     """One value, such as a name, or several, as a list; a string is one, None is none."""
     if value is None:
         return []
     return list(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
 
 
-def kind_and_value(value: Any) -> tuple[str, Any]:
+def kind_and_value(value: object) -> tuple[str, Any]:
     """A pair that is equal for like values alone: 1 and 1.0 are like, True is not, "1" is not."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -230,7 +230,7 @@ def kind_and_value(value: Any) -> tuple[str, Any]:
     return type(value).__name__, value if isinstance(value, Hashable) else id(value)
 
 
-def is_no_value(value: Any) -> bool:
+def is_no_value(value: object) -> bool:
     """Whether a value is a text by which programs say that there is none, such as NA."""
     return isinstance(value, str) and value.strip().casefold() in NO_VALUE
 
@@ -267,14 +267,14 @@ def floats_if_exact(values: Iterable[Any]) -> dict[Any, Any]:
     return {**floats, None: None}
 
 
-def _type_of(value: Any) -> Any:
+def _type_of(value: object) -> Any:
     """A value's type; of a tuple those of its entries too, of a time which of two hours of one name it is in."""
     if isinstance(value, tuple):
         return (tuple, *map(_type_of, value))
     return (type(value), value.fold) if isinstance(value, datetime | time) else type(value)
 
 
-def _is_single(value: Any) -> bool:
+def _is_single(value: object) -> bool:
     """Whether a value is one, which others may equal: no container but a tuple, nothing that equals itself alone."""
     if isinstance(value, tuple):
         return all(each is None or each == "" or (not is_nothing(each) and _is_single(each)) for each in value)
@@ -283,23 +283,23 @@ def _is_single(value: Any) -> bool:
     return not is_container and (equals_others or isinstance(value, Enum))
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     """Whether a value is a number or a bool, or a text of one."""
     return number(value) is not None if isinstance(value, str) else isinstance(value, int | float | Decimal)
 
 
-def _is_written(value: Any, text: str) -> bool:
+def _is_written(value: object, text: str) -> bool:
     """Whether a text is how a program writes a value that is no text."""
     if is_number(value) and number(text) is not None:
         return bool(number(text) == Decimal(str(value)))
     return str(value).casefold() == text.strip().casefold()
 
 
-def _is_short(value: Any) -> bool:
+def _is_short(value: object) -> bool:
     return isinstance(value, Decimal) and abs(value.adjusted()) < MAX_EXPONENT
 
 
-def is_nothing(value: Any) -> bool:
+def is_nothing(value: object) -> bool:
     """Whether a cell is None, NaN or its like in a data frame, or a text that is empty or blank."""
     if isinstance(value, str):
         return not value or value.isspace()

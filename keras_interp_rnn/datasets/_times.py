@@ -92,7 +92,7 @@ LARGEST_ZONE = 14 * 60
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-def columns_of(order: Any) -> list[Any]:
+def columns_of(order: object) -> list[Any]:
     """The names of the columns that an `order` reads."""
     if order is None:
         return []
@@ -106,7 +106,7 @@ def columns_of(order: Any) -> list[Any]:
     return listed(order)
 
 
-def order_keys(table: Table, order: Any, numbers: Sequence[Any]) -> list[tuple[Any, list[Key]]]:
+def order_keys(table: Table, order: object, numbers: Sequence[object]) -> list[tuple[Any, list[Key]]]:
     """Names of columns, and a key for each of their rows by which these are sorted; None where a row has no time.
 
     Args:
@@ -130,11 +130,13 @@ def order_keys(table: Table, order: Any, numbers: Sequence[Any]) -> list[tuple[A
     return lacking + [(names[0], keys) for names, keys in groups]
 
 
-def _names(names: Any) -> list[Any]:
+def _names(names: object) -> list[Any]:
     return list(names) if isinstance(names, tuple) else [names]
 
 
-def _plain(table: Table, name: Any, cells: list[Any], read: Mapping[Any, list[Any]], made: bool = False) -> list[Key]:
+def _plain(
+    table: Table, name: object, cells: list[Any], read: Mapping[Any, list[Any]], made: bool = False
+) -> list[Key]:
     """Keys of numbers, of times, or of texts of times; `read` are all columns of the order.
 
     Args:
@@ -182,12 +184,12 @@ def _kind_and_key(value: Any) -> tuple[Any, Key]:
     return None, value
 
 
-def _shown_kind(value: Any) -> str:
+def _shown_kind(value: object) -> str:
     """The type of a value, for an error; the second hour of one name has no place without its zone."""
     return f"{type(value).__name__}{' with fold=1' if getattr(value, 'fold', 0) else ''}"
 
 
-def _one_kind(table: Table, name: Any, keys: list[Key], read: Mapping[Any, list[Any]]) -> list[Key]:
+def _one_kind(table: Table, name: object, keys: list[Key], read: Mapping[Any, list[Any]]) -> list[Key]:
     """Keys of instants, all with a zone or all without; a text among them is none."""
     stray = next((row for row, key in enumerate(keys) if isinstance(key, str)), None)
     if stray is not None:
@@ -202,14 +204,14 @@ def _one_kind(table: Table, name: Any, keys: list[Key], read: Mapping[Any, list[
     return keys
 
 
-def _mixed_zones(name: Any, received: str) -> DataError:
+def _mixed_zones(name: object, received: str) -> DataError:
     return DataError(
         f"`order` must name times that all have a zone, or none. Received: some with and some without in column "
         f"{name!r}, such as {received}. Add the zone, or write order={{{name!r}: function}}."
     )
 
 
-def _remedy(name: Any, read: Mapping[Any, list[Any]]) -> str:
+def _remedy(name: object, read: Mapping[Any, list[Any]]) -> str:
     """The text to write for an `order` whose column is no time; of several columns the text is that of all."""
     texts = [cell.strip() for cell in read[name] if cell is not None]
     if all(map(is_written_number, texts)):
@@ -265,7 +267,7 @@ def _joined(days: list[Any], clocks: list[Any]) -> list[Any] | None:
     return None
 
 
-def _is_day(value: Any) -> bool:
+def _is_day(value: object) -> bool:
     """Whether a value is a date, which spreadsheets and data frames give as its midnight."""
     if isinstance(value, datetime):
         return value.tzinfo is None and value == datetime.combine(value, time())
@@ -295,7 +297,7 @@ def _instant(text: str) -> tuple[bool, int, int, str] | None:
     return found["zone"] is not None, (days * 24 + hour) * 60 + minute - away, second, fraction
 
 
-def _by(table: Table, names: list[Any], how: Any, read: Mapping[Any, list[Any]]) -> list[Key]:
+def _by(table: Table, names: list[Any], how: object, read: Mapping[Any, list[Any]]) -> list[Key]:
     """Keys that a format or a function makes of the cells of columns."""
     if isinstance(how, str):
         _check_format(how)
@@ -361,7 +363,7 @@ def _check_format(form: str) -> None:
         )
 
 
-def _check_turn(form: str, name: Any, times: Sequence[datetime]) -> None:
+def _check_turn(form: str, name: object, times: Sequence[datetime]) -> None:
     """Refuses times of which nobody knows on which side they are of the turn of a year, or of a century."""
     if not _may_turn(form, times):
         return

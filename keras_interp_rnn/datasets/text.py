@@ -19,13 +19,13 @@ import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integers, invalid
 from keras_interp_rnn._results import nth
+from keras_interp_rnn._types import AnyArray
 from keras_interp_rnn.datasets._files import DataError, existing_file, unpacked
 
 __all__ = [
@@ -203,7 +203,7 @@ def load(path: str | os.PathLike[str], *, encoding: str = "utf-8") -> str:
     return text
 
 
-def sha256(symbols: NDArray[Any]) -> str:
+def sha256(symbols: AnyArray) -> str:
     """Computes the digest of a text from its symbols.
 
     Args:
@@ -243,8 +243,8 @@ def python_documentation() -> NDArray[np.uint8]:
 
 
 def split(
-    symbols: NDArray[Any], fractions: tuple[float, float, float] = (0.9, 0.05, 0.05)
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    symbols: AnyArray, fractions: tuple[float, float, float] = (0.9, 0.05, 0.05)
+) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Splits a text into a training, a validation and a test part, in this order and without copying.
 
     Args:
@@ -278,7 +278,7 @@ def split(
     return parts
 
 
-def pairs(symbols: NDArray[Any]) -> NDArray[np.uint16]:
+def pairs(symbols: AnyArray) -> NDArray[np.uint16]:
     """Joins every two characters of a text: symbols a and b become the pair 27 a + b.
 
     Args:

@@ -11,14 +11,13 @@ The first symbol of a window follows the last one of the previous window, in eve
 `stateful=True` reads each lane as one text. Symbols after the last whole window are not used.
 """
 
-from typing import Any
-
 import keras
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import integer, integers
 from keras_interp_rnn._results import nth
+from keras_interp_rnn._types import AnyArray
 
 __all__ = ["Windows"]
 
@@ -72,7 +71,7 @@ class Windows(keras.utils.PyDataset):
 
     def __init__(
         self,
-        symbols: NDArray[Any],
+        symbols: AnyArray,
         batch_size: int,
         *,
         length: int,
@@ -153,7 +152,7 @@ class Windows(keras.utils.PyDataset):
             )
 
 
-def _check_ids(name: str, ids: NDArray[Any], largest: int, remedy: str) -> None:
+def _check_ids(name: str, ids: AnyArray, largest: int, remedy: str) -> None:
     """Refuses ids outside [0, largest]; looks at none if their type holds no others."""
     if not ids.size or (np.iinfo(ids.dtype).min == 0 and np.iinfo(ids.dtype).max <= largest):
         return

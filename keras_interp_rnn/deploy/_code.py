@@ -50,7 +50,7 @@ def of_constants(method: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: NumPy computes the function where no argument is a value."""
 
     @functools.wraps(method)
-    def chosen(self: Code, *args: Any, **kwargs: Any) -> Any:
+    def chosen(self: Code, *args: object, **kwargs: object) -> Any:
         parts = [part for x in args for part in (x if isinstance(x, list | tuple) else [x])]
         if any(isinstance(part, Value | Index) for part in parts):
             return method(self, *args, **kwargs)
@@ -80,7 +80,7 @@ class Code(Text):
         if name.startswith("_"):
             raise AttributeError(name)
 
-        def unwritten(code: Code, *args: Any, **kwargs: Any) -> Any:
+        def unwritten(code: Code, *args: object, **kwargs: object) -> Any:
             raise Unwritten(f"`{name}` of what a step computes")
 
         unwritten.__name__ = name
@@ -105,7 +105,7 @@ class Code(Text):
         self.lines = [*before, "", *comment, *declared, "{", *(f"    {line}" for line in self.lines), "}"]
         return output
 
-    def value(self, x: Any) -> Value:
+    def value(self, x: object) -> Value:
         """A constant as a value."""
         if isinstance(x, Value):
             return x
@@ -120,7 +120,7 @@ class Code(Text):
         """A value that is stored before it is read, as where it is read several times."""
         return Computed(self, x.shape, x.into, x.name)
 
-    def arithmetic(self, operator: str, level: int, x: Any, y: Any) -> Any:
+    def arithmetic(self, operator: str, level: int, x: object, y: object) -> Any:
         """An operation of entries, one of both a value; with 0 and 1 it may be none."""
         first, second = (_number(each) for each in (x, y))
         if second == (0 if operator in "+-" else 1) and operator in "+-*/":
@@ -131,7 +131,7 @@ class Code(Text):
             return 0.0
         return self.expression(f"{{}} {operator} {{}}", level, x, y)
 
-    def expression(self, template: str, level: int, *operands: Any) -> Value:
+    def expression(self, template: str, level: int, *operands: object) -> Value:
         """An expression of the entries at one index; an operand of one entry is the same for all."""
         values = [self.value(x) for x in operands]
         shape = np.broadcast_shapes(*(x.shape for x in values))
@@ -162,7 +162,7 @@ class Code(Text):
         return tuple(x.shape)
 
     @staticmethod
-    def stop_gradient(x: Any) -> Any:
+    def stop_gradient(x: object) -> Any:
         return x
 
     @staticmethod
@@ -170,7 +170,7 @@ class Code(Text):
         return np.ones(x.shape)
 
     @of_constants
-    def matmul(self, x: Any, matrix: Any) -> Any:
+    def matmul(self, x: object, matrix: object) -> Any:
         if isinstance(x, Value) and isinstance(matrix, Row):
             return self._times_row(x, matrix)
         if not isinstance(x, Value) or not isinstance(matrix, np.ndarray) or x.size != matrix.shape[0]:
@@ -194,7 +194,7 @@ class Code(Text):
         return Computed(self, (*x.shape[:-1], columns), lines, "product")
 
     @of_constants
-    def take(self, table: Any, index: Any, axis: int = 0) -> Any:
+    def take(self, table: object, index: object, axis: int = 0) -> Any:
         if not isinstance(index, Index) or not isinstance(table, np.ndarray) or axis != 0:
             raise Unwritten("entries at computed places")
         self._look_up(index, len(table))
@@ -237,7 +237,7 @@ class Code(Text):
         return Index(expression, x.shape[:-1])
 
     @of_constants
-    def where(self, condition: Any, x: Any, y: Any) -> Any:
+    def where(self, condition: object, x: object, y: object) -> Any:
         return self.expression("{} ? {} : {}", CHOICE, condition, x, y)
 
     @of_constants
@@ -261,7 +261,7 @@ class Code(Text):
         return [x[..., i * size : (i + 1) * size] for i in range(num_parts)]
 
     @of_constants
-    def concatenate(self, parts: Sequence[Any], axis: int = -1) -> Any:
+    def concatenate(self, parts: Sequence[object], axis: int = -1) -> Any:
         values = [self.value(part) for part in parts]
         for x in values:
             _check_row(x, axis)

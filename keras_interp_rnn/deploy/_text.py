@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from keras_interp_rnn._program import as_float64
+from keras_interp_rnn._arrays import as_float64
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.deploy._c import (
     FUNCTIONS,
@@ -51,7 +50,7 @@ class Text:
         self._names: set[str] = set()
         self._names_in_block: set[str] = set()
 
-    def read(self, weight: Any, name: str = "") -> Array:
+    def read(self, weight: object, name: str = "") -> Array:
         """A weight as an array, which is stored under its name."""
         array = as_float64(weight)
         name = re.sub(r"\W", "_", name or str(getattr(weight, "name", "constant")), flags=re.ASCII)
@@ -97,7 +96,7 @@ class Text:
         self._functions.add(name)
         return f"{self.name}_{name}"
 
-    def call(self, function: str, *arguments: Any) -> str:
+    def call(self, function: str, *arguments: object) -> str:
         """A call of a function."""
         return f"{self.function(function)}({', '.join(map(str, arguments))});"
 

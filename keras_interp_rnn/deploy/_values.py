@@ -30,13 +30,13 @@ class Code(Protocol):
 
     weights: str
 
-    def arithmetic(self, operator: str, level: int, x: Any, y: Any) -> Any: ...
+    def arithmetic(self, operator: str, level: int, x: object, y: object) -> Any: ...
 
     def store(self, value: Value) -> Place: ...
 
     def constant(self, array: Array) -> Constant: ...
 
-    def call(self, function: str, *arguments: Any) -> str: ...
+    def call(self, function: str, *arguments: object) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class Index:
 def _operators(operator: str, level: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """An operator of values and its reflection."""
 
-    def operation(self: Value, other: Any) -> Any:
+    def operation(self: Value, other: object) -> Any:
         return self.code.arithmetic(operator, level, self, other)
 
-    def reflected(self: Value, other: Any) -> Any:
+    def reflected(self: Value, other: object) -> Any:
         return self.code.arithmetic(operator, level, other, self)
 
     return operation, reflected

@@ -20,19 +20,12 @@ import keras
 import numpy as np
 from keras import tree
 
+from keras_interp_rnn._arrays import as_float64, check_finite
 from keras_interp_rnn._cells import CellActivation, equations_of
 from keras_interp_rnn._checks import c_identifier, choice, invalid
-from keras_interp_rnn._program import (
-    Program,
-    as_float64,
-    check_finite,
-    draws_noise,
-    innermost,
-    read,
-    read_layer,
-    state_names,
-)
+from keras_interp_rnn._program import Program, draws_noise, innermost, read, read_layer, state_names
 from keras_interp_rnn._program import operations as o
+from keras_interp_rnn._program.along import treats_steps_alike
 from keras_interp_rnn._program.graph import computing_layers, runs_its_graph
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.deploy._c import MATRICES, Lines, Place, Unwritten, loop, plus
@@ -184,7 +177,7 @@ def _refusal(received: str, remedy: str) -> ValueError:
 EXPORT = "Rebuild the model without it, or export it: model.export(path, format='onnx')."
 
 
-def _program(model: Any) -> Program:
+def _program(model: object) -> Program:
     """The program of a model.
 
     Raises:
@@ -207,7 +200,7 @@ def _program(model: Any) -> Program:
     return read(model)
 
 
-def _written(code: Code, program: Program, given: Any) -> Any:
+def _written(code: Code, program: Program, given: object) -> Any:
     """The output of a program, as a value or a symbol, from what it reads."""
     known = {program.inputs[0]: given}
     readers = collections.Counter(value for operation in program.operations for value in operation.reads)
@@ -254,24 +247,24 @@ def _check(operation: o.Operation, name: str) -> None:
         raise _refusal(name, EXPORT)
 
 
-def _lookup(code: Code, operation: o.Lookup, name: str, x: Any) -> Any:
+def _lookup(code: Code, operation: o.Lookup, name: str, x: object) -> Any:
     return code.take(operation.table(code.read), x)
 
 
-def _cast(code: Code, operation: o.Cast, name: str, x: Any) -> Any:
+def _cast(code: Code, operation: o.Cast, name: str, x: object) -> Any:
     made = operation.makes[0].dtype
     if made != "float32" and not (isinstance(x, Index) and "int" in made):
         raise _refusal(name, EXPORT)
     return x
 
 
-def _not_equal(code: Code, operation: o.NotEqual, name: str, x: Any) -> None:
+def _not_equal(code: Code, operation: o.NotEqual, name: str, x: object) -> None:
     if not isinstance(x, Index) or code.states or code.skips_masked:
         raise Unwritten("to come before every recurrent layer and any other mask")
     code.skip_if(f"{x.expression()} == {int(operation.value)}")
 
 
-def _unmasked(code: Code, operation: o.Unmasked, name: str, x: Any) -> Any:
+def _unmasked(code: Code, operation: o.Unmasked, name: str, x: object) -> Any:
     x = code.value(x)
     if code.states or code.skips_masked:
         raise Unwritten("to come before every recurrent layer and any other mask")
@@ -281,13 +274,13 @@ def _unmasked(code: Code, operation: o.Unmasked, name: str, x: Any) -> Any:
     return x
 
 
-def _affine(code: Code, operation: o.Affine, name: str, x: Any) -> Value:
+def _affine(code: Code, operation: o.Affine, name: str, x: object) -> Value:
     matrix, offset = operation.arrays(code.read)
     product = code.matmul(x, matrix.reshape(-1, matrix.shape[-1]))
     return code.value(product if offset is None else product + offset)
 
 
-def _scale(code: Code, operation: o.Scale, name: str, x: Any) -> Value:
+def _scale(code: Code, operation: o.Scale, name: str, x: object) -> Value:
     x = code.value(x)
     names = ("centre", "factor", "offset")
     arrays = [code.read(array, each) for array, each in zip(operation.arrays(code.read), names, strict=True)]
@@ -301,11 +294,11 @@ def _scale(code: Code, operation: o.Scale, name: str, x: Any) -> Value:
     return y
 
 
-def _normalize(code: Code, operation: o.Normalize, name: str, x: Any) -> Value:
+def _normalize(code: Code, operation: o.Normalize, name: str, x: object) -> Value:
     return code.value(operation.value(code, code.value(x), code.read))
 
 
-def _elementwise(code: Code, operation: o.Elementwise, name: str, x: Any) -> Value:
+def _elementwise(code: Code, operation: o.Elementwise, name: str, x: object) -> Value:
     if operation.function not in ACTIVATIONS:
         known = ", ".join(each.__name__ for each in ACTIVATIONS)
         found = getattr(operation.function, "__name__", operation.function)
@@ -313,14 +306,14 @@ def _elementwise(code: Code, operation: o.Elementwise, name: str, x: Any) -> Val
     return code.value(ACTIVATIONS[operation.function](code, code.value(x)))
 
 
-def _sum(code: Code, operation: o.Sum, name: str, *parts: Any) -> Value:
+def _sum(code: Code, operation: o.Sum, name: str, *parts: object) -> Value:
     terms = [factor * code.value(x) for factor, x in zip(operation.factors, parts, strict=True)]
     return code.value(functools.reduce(operator.add, terms))
 
 
-def _windows(code: Code, operation: o.Windows, name: str, x: Any) -> Value:
+def _windows(code: Code, operation: o.Windows, name: str, given: object) -> Value:
     """Windows that end at each step: its last steps are a state, the oldest first."""
-    x, lags = code.value(x), operation.lags
+    x, lags = code.value(given), operation.lags
     if lags is None:
         raise Unwritten("steps other than those that have been read")
     if max(lags) == 0:
@@ -338,7 +331,7 @@ def _windows(code: Code, operation: o.Windows, name: str, x: Any) -> Value:
     return window
 
 
-def _recur(code: Code, operation: o.Recur, name: str, x: Any) -> Value:
+def _recur(code: Code, operation: o.Recur, name: str, x: object) -> Value:
     if (operation.mask is not None) != code.skips_masked:
         raise _refusal(f"{name}, to which the mask of the layers before it does not come", EXPORT)
     return _recurrent(code, operation, name, x)
@@ -375,7 +368,7 @@ def _recurrent(code: Code, operation: o.Recur, name: str, x: Any) -> Value:
         "go_backwards=True": operation.backwards,
         "return_state=True": len(operation.makes) > 1,
         "zero_output_for_mask=True": operation.zeros and code.skips_masked,
-        "regularize_last_step=False": not getattr(layer, "regularize_last_step", True),
+        "regularize_last_step=False": not treats_steps_alike(layer),
     }
     if any(flags.values()):
         raise _refusal(" with ".join([name, *(flag for flag, is_set in flags.items() if is_set)]), EXPORT)
@@ -443,7 +436,7 @@ def _plain(text: str) -> str:
     return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "").replace("??", "? ?")
 
 
-def _comment(name: str, equations: Any, x: Value | Index, starts: list[Array]) -> Lines:
+def _comment(name: str, equations: object, x: Value | Index, starts: list[Array]) -> Lines:
     """A comment with the equations of a cell, as their docstring has them, without Jacobians."""
     width = "a symbol" if isinstance(x, Index) else x.shape[-1]
     lines = [f"{name}: {width} -> {', '.join(str(start.size) for start in starts)}"]

@@ -34,7 +34,7 @@ class _NumPy:
         return np.eye(num_classes, dtype=dtype)[x]
 
     @staticmethod
-    def stop_gradient(x: Any) -> Any:
+    def stop_gradient(x: object) -> Any:
         return x
 
     @staticmethod

@@ -22,13 +22,12 @@ and Hinton, "Generating Text with Recurrent Neural Networks", ICML 2011.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from keras_interp_rnn._checks import integers
-from keras_interp_rnn._types import ArrayModule, Tensor
+from keras_interp_rnn._types import AnyArray, ArrayModule, Tensor
 from keras_interp_rnn.equations._cell import CellEquations, Drive, LinearStep, States, Step, times
 
 
@@ -54,7 +53,7 @@ class FactoredISAN(CellEquations):
             return xp.take(self.switch_kernel, inputs, axis=0), xp.take(self.kernel, inputs, axis=0)
         return projections(xp, inputs, self.switch_kernel, self.kernel, self.bias)
 
-    def maps(self, inputs: ArrayLike | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
+    def maps(self, inputs: ArrayLike | None = None) -> tuple[AnyArray, AnyArray]:
         """The affine maps of inputs, in NumPy: matrices W(x) (..., n, n) and biases b(x) (..., n).
 
         Args:

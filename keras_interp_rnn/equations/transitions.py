@@ -40,7 +40,7 @@ class Transition:
     is_hard = False
     passes_gradient = True
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         if vars(cls).get("name"):  # an inherited name belongs to the base class
             NAMES[cls.name] = cls
@@ -145,7 +145,7 @@ def probabilities(xp: ArrayModule, scores: Tensor, temperature: Tensor) -> Tenso
     return xp.softmax(scores / temperature, axis=-1)
 
 
-def most_probable(xp: ArrayModule, scores: Tensor, dtype: Any = None) -> Tensor:
+def most_probable(xp: ArrayModule, scores: Tensor, dtype: object = None) -> Tensor:
     """One-hot vectors of the largest entries: (..., k) -> (..., k)."""
     return xp.one_hot(xp.argmax(scores, axis=-1), scores.shape[-1], dtype=dtype or scores.dtype)
 
@@ -155,7 +155,7 @@ def gumbel(xp: ArrayModule, uniform: Tensor) -> Tensor:
     return -xp.log(-xp.log(uniform))
 
 
-def get(identifier: Transition | Mapping[str, Any] | str) -> Transition:
+def get(identifier: Transition | Mapping[str, object] | str) -> Transition:
     """A transition, given as an object, a name or a configuration; ValueError for anything else."""
     if isinstance(identifier, Transition):
         return identifier

@@ -56,14 +56,14 @@ class Cell(keras.layers.Layer):
 
     weight_initializers: ClassVar[Mapping[str, Any]] = {}
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         cls._arguments = parameters(cls.__init__)
         cls._of_weights = weight_arguments(cls.weight_initializers)
         cls.__signature__ = signature({**cls._arguments, **cls._of_weights})
         document(cls)
 
-    def __init__(self, units: int, **kwargs: Any) -> None:
+    def __init__(self, units: int, **kwargs: object) -> None:
         arguments = {name: kwargs.pop(name, parameter.default) for name, parameter in self._of_weights.items()}
         super().__init__(**{**kwargs, "autocast": False})
         self.units = integer("units", units)
@@ -121,7 +121,7 @@ class Cell(keras.layers.Layer):
         return new[0], new
 
     def weight(
-        self, part: str, name: str, shape: tuple[Any, ...], draw: int = 0, blocks: int = 1, **kwargs: Any
+        self, part: str, name: str, shape: tuple[object, ...], draw: int = 0, blocks: int = 1, **kwargs: object
     ) -> Any:
         """A new weight.
 
@@ -151,7 +151,7 @@ class Cell(keras.layers.Layer):
         sizes = keras.tree.flatten(self.state_size)
         return [ops.zeros((checked_size(batch_size), size), dtype=self.variable_dtype) for size in sizes]
 
-    def compute_output_shape(self, input_shape: Any, states_shape: Any = None) -> Any:
+    def compute_output_shape(self, input_shape: Any, states_shape: object = None) -> Any:
         sizes = keras.tree.flatten(self.state_size)
         return (input_shape[0], self.units), [(input_shape[0], size) for size in sizes]
 
@@ -193,7 +193,7 @@ class AffineCell(Cell):
         else:
             check_symbols(shape, self.vocabulary_size, num_time_axes, name)
 
-    def checked(self, inputs: Any, num_time_axes: int = 0, name: str | None = None) -> Tensor:
+    def checked(self, inputs: object, num_time_axes: int = 0, name: str | None = None) -> Tensor:
         """The inputs, ids as int32 with a last axis of 1; ValueError if shape, dtype or ids are wrong."""
         if self.vocabulary_size is None:
             return super().checked(inputs, num_time_axes, name)
@@ -232,12 +232,12 @@ class AffineCell(Cell):
         return [ops.zeros((checked_size(batch_size), self.units), dtype=self.variable_dtype) + self.initial_state]
 
 
-def checked_size(batch_size: Any) -> Any:
+def checked_size(batch_size: object) -> Any:
     """A number of sequences, which may be symbolic in a traced function."""
     return batch_size if _backend.is_traced_size(batch_size) else integer("batch_size", batch_size, 0)
 
 
-def check_inputs(cell: Any, shape: tuple[int | None, ...], num_time_axes: int, name: str) -> None:
+def check_inputs(cell: object, shape: tuple[int | None, ...], num_time_axes: int, name: str) -> None:
     """Raises ValueError unless the cell reads inputs of this shape.
 
     Cells of this package check it themselves, and Keras's read features. Steps of any other cell must have the shape

@@ -64,7 +64,7 @@ class DenseRNN(SequenceRNN):
         )
         return ops.swapaxes(states_after, 0, 1), last
 
-    def _rounded(self, weight: Any) -> Tensor:
+    def _rounded(self, weight: object) -> Tensor:
         """A weight in the dtype of products: a copy, as TensorFlow's custom gradients take no variables."""
         return ops.copy(ops.cast(weight, self.recurrent_cell.compute_dtype))
 

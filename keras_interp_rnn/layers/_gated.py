@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import keras
 from keras import ops, random
@@ -32,7 +31,12 @@ class GatedCell(Cell):
     """
 
     def __init__(
-        self, units: int, dropout: float = 0.0, recurrent_dropout: float = 0.0, seed: int | None = None, **kwargs: Any
+        self,
+        units: int,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs: object,
     ) -> None:
         super().__init__(units, **kwargs)
         self.dropout = fraction("dropout", dropout)
@@ -76,7 +80,7 @@ class GatedCell(Cell):
         ones = ops.ones(shape, dtype=inputs.dtype)
         return inputs * random.dropout(ones, self.dropout, seed=self.seed_generator)
 
-    def recurrent_dropout_mask(self, batch: Any, training: bool) -> Tensor | None:
+    def recurrent_dropout_mask(self, batch: object, training: bool) -> Tensor | None:
         """Factors (batch, n) of the state where it enters the gates; None without recurrent dropout."""
         if not training or self.recurrent_dropout == 0:
             return None

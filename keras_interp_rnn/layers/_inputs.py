@@ -37,7 +37,7 @@ def checked_mask(mask: Tensor, sequences: Tensor) -> Tensor:
     return ops.cast(mask, "bool")
 
 
-def as_tensor(x: Any) -> Tensor:
+def as_tensor(x: object) -> Tensor:
     """A tensor or array unchanged, anything else as a tensor."""
     return x if hasattr(x, "shape") else ops.convert_to_tensor(x)
 
@@ -119,7 +119,7 @@ def _symbols_rule(vocabulary_size: int, num_time_axes: int, name: str) -> str:
 
 
 def check_features(
-    cell: Any,
+    cell: object,
     shape: tuple[int | None, ...],
     num_time_axes: int,
     name: str,
@@ -140,7 +140,7 @@ def check_features(
     check_steps(cell, shape, num_time_axes, name)
 
 
-def check_steps(cell: Any, shape: tuple[int | None, ...], num_time_axes: int, name: str) -> None:
+def check_steps(cell: object, shape: tuple[int | None, ...], num_time_axes: int, name: str) -> None:
     """Raises ValueError unless there are batch and time axes, and steps of the shape that the cell was built for."""
     if len(shape) <= num_time_axes:
         axes = "sequences (batch, time, ...)" if num_time_axes else "steps (batch, ...)"

@@ -116,7 +116,7 @@ class MatrixStateCell(LinearCell):
     normalize: bool
     gate_kernel: Any
 
-    def set_sizes(self, num_heads: Any, key_dim: Any, value_dim: Any, halves: int = 1) -> None:
+    def set_sizes(self, num_heads: object, key_dim: object, value_dim: object, halves: int = 1) -> None:
         """Sets H, d_k, d_v and the state's size; None stands for d_k = n / (H halves) and d_v = n / H.
 
         Raises:
@@ -133,11 +133,11 @@ class MatrixStateCell(LinearCell):
         self.value_dim = integer("value_dim", units // heads if value_dim is None else value_dim)
         self.state_size = heads * self.key_dim * self.value_dim
 
-    def side_by_side(self, part: str, name: str, rows: Any, widths: tuple[int, ...]) -> Any:
+    def side_by_side(self, part: str, name: str, rows: object, widths: tuple[int, ...]) -> Any:
         """A weight of several matrices (rows, width), each drawn by itself."""
         initializer = getattr(self, f"{part}_initializer")
 
-        def draw(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+        def draw(shape: tuple[int, ...], dtype: object = None) -> Tensor:
             drawn = [reseeded(initializer, i)((rows, width), dtype=dtype) for i, width in enumerate(widths)]
             return ops.concatenate(drawn, axis=1)
 

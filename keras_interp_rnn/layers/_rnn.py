@@ -65,13 +65,13 @@ class SequenceRNN(keras.layers.RNN):
     at_once: ClassVar[str | None] = None
     outputs_are_states: ClassVar[bool] = True
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         taken = parameters(cls.__init__, SequenceRNN.__init__, keras.layers.RNN.__init__)
         cls.__signature__ = signature(taken, positional=len(parameters(cls.__init__)))
         document(cls)
 
-    def __init__(self, cell: Any, fused: bool | str = "auto", **kwargs: Any) -> None:
+    def __init__(self, cell: object, fused: bool | str = "auto", **kwargs: object) -> None:
         if fused != "auto" and fused not in (True, False):
             raise invalid("fused", "'auto', True or False", fused)
         super().__init__(cell, **kwargs)
@@ -150,7 +150,7 @@ class SequenceRNN(keras.layers.RNN):
         )
 
     def call(
-        self, sequences: Tensor, initial_state: Any = None, mask: Tensor | None = None, training: bool = False
+        self, sequences: Tensor, initial_state: object = None, mask: Tensor | None = None, training: bool = False
     ) -> Any:
         sequences, mask = self._checked_and_masked(sequences, mask)
         self._check_sizes(sequences)
@@ -250,7 +250,7 @@ class SequenceRNN(keras.layers.RNN):
         return ops.swapaxes(outputs, 0, 1), last
 
     def compute_output_spec(
-        self, sequences: Any, initial_state: Any = None, mask: Any = None, training: bool = False
+        self, sequences: Any, initial_state: Any = None, mask: object = None, training: bool = False
     ) -> Any:
         # Keras infers shapes without calling the layer, so a model of wrong inputs would fail only when it runs.
         self.checked(dense(sequences))
@@ -329,7 +329,7 @@ class MakesItsCell:
     cell_name: ClassVar[str] = "cell"
     cell: Any
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         base = cls.__mro__[cls.__mro__.index(MakesItsCell) + 1]
         cls._of_layer = parameters(base, SequenceRNN, keras.layers.RNN)
@@ -346,7 +346,7 @@ class MakesItsCell:
                 setattr(cls, name, property(functools.partial(_of_cell, name), doc=f"As the cell's `{name}`."))
         document(cls, *cls.cell_classes())
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         self._check_arguments(args, kwargs)
         of_layer = {name: kwargs.pop(name) for name in (*self._of_layer, *OF_EVERY_LAYER) if name in kwargs}
         shared = {name: of_layer[name] for name in ("dtype", "trainable") if name in of_layer}
@@ -362,7 +362,7 @@ class MakesItsCell:
         """The parameters of the cell that the layer takes, in order."""
         return parameters(cls.cell_class)
 
-    def _check_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _check_arguments(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> None:
         """Raises TypeError that names the layer, not its cell, if arguments are missing or unknown."""
         try:
             self._taken.bind(*args, **kwargs)

@@ -27,7 +27,7 @@ class ConstructorSignature:
     def __init__(self, signature: inspect.Signature) -> None:
         self.signature = signature
 
-    def __get__(self, instance: Any, owner: type | None = None) -> inspect.Signature:
+    def __get__(self, instance: object, owner: type | None = None) -> inspect.Signature:
         if instance is not None:
             raise AttributeError("__signature__")
         return self.signature

@@ -20,7 +20,7 @@ MANY_BLOCKS = 1024
 Initializer = Callable[..., Tensor]
 
 
-def weight_arguments(initial: Mapping[str, Any]) -> dict[str, inspect.Parameter]:
+def weight_arguments(initial: Mapping[str, object]) -> dict[str, inspect.Parameter]:
     """The initializer, regularizer and constraint of each weight; `initial` maps weights to default initializers.
 
     A key such as "recurrent_constraint" sets the default of that argument, which is None otherwise.
@@ -33,7 +33,7 @@ def weight_arguments(initial: Mapping[str, Any]) -> dict[str, inspect.Parameter]
     return {name: inspect.Parameter(name, by_keyword, default=defaults[name]) for name in names}
 
 
-def set_weight_arguments(layer: keras.layers.Layer, arguments: Mapping[str, Any]) -> None:
+def set_weight_arguments(layer: keras.layers.Layer, arguments: Mapping[str, object]) -> None:
     """Sets `layer.kernel_initializer` and the like from names, configurations or objects."""
     for name, value in arguments.items():
         setattr(layer, name, KINDS[name.rsplit("_", 1)[1]].get(value))
@@ -72,7 +72,7 @@ def blockwise(initializer: Any, blocks: int, stacked: bool = False) -> Initializ
     return draw
 
 
-def _orthogonal(shape: tuple[int, ...], gain: float, seed: Any, dtype: Any) -> Tensor:
+def _orthogonal(shape: tuple[int, ...], gain: float, seed: object, dtype: object) -> Tensor:
     """Orthogonal matrices (..., n, n) times `gain`, from the QR decomposition of normal ones (Mezzadri, 2007)."""
     orthogonal, triangular = ops.qr(keras.random.normal(shape, seed=seed, dtype="float32"))
     signs = ops.sign(ops.diagonal(triangular, axis1=-2, axis2=-1))

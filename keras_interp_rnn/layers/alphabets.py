@@ -26,7 +26,7 @@ class AlphabetLayer(keras.layers.Identity):
         **kwargs: as `keras.layers.Layer`.
     """
 
-    def __init__(self, alphabet: Alphabet, **kwargs: Any) -> None:
+    def __init__(self, alphabet: Alphabet, **kwargs: object) -> None:
         super().__init__(**kwargs)
         if not isinstance(alphabet, Alphabet):
             raise invalid("alphabet", "an Alphabet", alphabet, "Use its layer().")
@@ -49,7 +49,7 @@ class OutputsLayer(keras.layers.Identity):
         **kwargs: as `keras.layers.Layer`.
     """
 
-    def __init__(self, output_names: Outputs, **kwargs: Any) -> None:
+    def __init__(self, output_names: Outputs, **kwargs: object) -> None:
         super().__init__(**kwargs)
         if not isinstance(output_names, Outputs):
             raise invalid("output_names", "Outputs", output_names, "Use its layer().")
@@ -86,7 +86,7 @@ class SymbolEmbedding(keras.layers.Embedding):
     (array([1, 2, 3], dtype=int32), (1, 3, 4))
     """
 
-    def __init__(self, alphabet: Sequence[Hashable], output_dim: int, **kwargs: Any) -> None:
+    def __init__(self, alphabet: Sequence[Hashable], output_dim: int, **kwargs: object) -> None:
         self.alphabet = Alphabet.with_tokens(alphabet, start=True)
         self.alphabet.get_config()  # raises for symbols that cannot be saved
         for name, value in (("input_dim", len(self.alphabet)), ("mask_zero", True)):  # both are in `get_config`

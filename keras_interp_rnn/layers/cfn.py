@@ -7,7 +7,6 @@ Chen, 2017, arXiv:1711.06788.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import keras
 from keras import ops
@@ -51,7 +50,7 @@ class CFNCell(GatedCell):
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(units, dropout, recurrent_dropout, seed, **kwargs)
         self.unit_update_bias = unit_update_bias
@@ -65,7 +64,7 @@ class CFNCell(GatedCell):
     def equations(self, read: Callable[[keras.Variable], Tensor]) -> equations.CFN:
         return equations.CFN(read(self.kernel), read(self.recurrent_kernel), read(self.bias))
 
-    def _first_bias(self, shape: tuple[int], dtype: Any = None) -> Tensor:
+    def _first_bias(self, shape: tuple[int], dtype: object = None) -> Tensor:
         bias = self.bias_initializer(shape, dtype=dtype)
         if not self.unit_update_bias:
             return bias

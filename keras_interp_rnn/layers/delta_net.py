@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import keras
 from keras import initializers, ops
@@ -76,7 +75,7 @@ class DeltaNetCell(MatrixStateCell):
         value_dim: int | None = None,
         gated: bool = False,
         normalize: bool = True,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(units, **kwargs)
         self.set_sizes(num_heads, key_dim, value_dim)
@@ -100,11 +99,11 @@ class DeltaNetCell(MatrixStateCell):
         return equations.DeltaNet(*self.read_readout(read), *weights)
 
 
-def _rate(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+def _rate(shape: tuple[int, ...], dtype: object = None) -> Tensor:
     return ops.log(initializers.RandomUniform(*RATES)(shape, dtype=dtype))
 
 
-def _bias(shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+def _bias(shape: tuple[int, ...], dtype: object = None) -> Tensor:
     """Log-uniform numbers under the inverse of softplus."""
     drawn = ops.exp(initializers.RandomUniform(math.log(SHORTEST), math.log(LONGEST))(shape, dtype=dtype))
     return drawn + ops.log(-ops.expm1(-drawn))

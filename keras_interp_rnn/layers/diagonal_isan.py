@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import keras
 import numpy as np
@@ -71,7 +70,7 @@ class DiagonalISANCell(AffineCell):
         vocabulary_size: int,
         block_size: int = 1,
         learn_initial_state: bool = True,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         block_size = integer("block_size", block_size)
         if kwargs.get("recurrent_constraint", "contraction") == "contraction":
@@ -96,7 +95,7 @@ class DiagonalISANCell(AffineCell):
         self.bias = self.weight("bias", "bias", (symbols, n))
         self.add_initial_state()
 
-    def _blocks(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+    def _blocks(self, shape: tuple[int, ...], dtype: object = None) -> Tensor:
         stacked = (shape[0] * shape[1], *shape[2:])
         if self.block_size == 1:
             return ops.reshape(self.recurrent_initializer((stacked[0], 1), dtype=dtype), shape)

@@ -91,7 +91,7 @@ class FactoredISANCell(AffineCell):
         vocabulary_size: int | None = None,
         shared: bool = True,
         learn_initial_state: bool = True,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(units, **kwargs)
         self.factors = integer("factors", factors)

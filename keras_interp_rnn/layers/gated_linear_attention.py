@@ -8,7 +8,6 @@ SSMs", ICML 2024, arXiv:2405.21060.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import keras
 
@@ -69,7 +68,7 @@ class GatedLinearAttentionCell(MatrixStateCell):
         decay_rank: int | None = 16,
         output_gate: bool = True,
         normalize: bool = True,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(units, **kwargs)
         self.set_sizes(num_heads, key_dim, value_dim, halves=2)

@@ -7,7 +7,6 @@ Designed for Interpretability", ICML 2017, arXiv:1611.09434, section 2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import keras
 from keras import initializers, ops
@@ -66,7 +65,7 @@ class ISANCell(AffineCell):
 
     recurrent_initializer: keras.initializers.Initializer
 
-    def __init__(self, units: int, vocabulary_size: int, learn_initial_state: bool = True, **kwargs: Any) -> None:
+    def __init__(self, units: int, vocabulary_size: int, learn_initial_state: bool = True, **kwargs: object) -> None:
         vocabulary_size = integer("vocabulary_size", vocabulary_size)
         if kwargs.get("recurrent_constraint", "max_spectral_radius") == "max_spectral_radius":
             kwargs["recurrent_constraint"] = MaxSpectralRadius() if vocabulary_size <= FEW_SYMBOLS else None

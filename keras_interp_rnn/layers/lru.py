@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import keras
 from keras import initializers, ops
@@ -75,7 +74,7 @@ class LRUCell(LinearCell):
         min_radius: float = 0.0,
         max_radius: float = 1.0,
         max_phase: float = 2 * math.pi,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(units, **kwargs)
         self.state_dim = self.units if state_dim is None else integer("state_dim", state_dim)
@@ -103,14 +102,14 @@ class LRUCell(LinearCell):
         skip_draw = self.skip_initializer or initializers.RandomNormal(stddev=1.0)
         self.skip = self.weight("skip", "skip", (n,), initializer=skip_draw) if shape[1] == n else None
 
-    def _decay(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+    def _decay(self, shape: tuple[int, ...], dtype: object = None) -> Tensor:
         low, high = self.min_radius**2, self.max_radius**2
         return ops.log(-0.5 * ops.log(low + self._uniform(shape, dtype=dtype) * (high - low)))
 
-    def _phase(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+    def _phase(self, shape: tuple[int, ...], dtype: object = None) -> Tensor:
         return ops.log(self.max_phase * reseeded(self._uniform, 1)(shape, dtype=dtype))
 
-    def _gain(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+    def _gain(self, shape: tuple[int, ...], dtype: object = None) -> Tensor:
         """The gains of the decays, which the initializer draws again as the same numbers."""
         decay = (self.decay_initializer or self._decay)(shape, dtype=dtype)
         return 0.5 * ops.log(-ops.expm1(-2 * ops.exp(decay)))

@@ -6,7 +6,7 @@ Reference: Feng, Tung, Ahmed, Bengio and Hajimirsadeghi, "Were RNNs All We Neede
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import keras
 
@@ -44,7 +44,7 @@ class MinGRUCell(LinearCell):
     weight_initializers = {"kernel": "glorot_uniform", "bias": "zeros"}
     num_parts: ClassVar[int] = equations.MinGRU.num_parts
 
-    def __init__(self, units: int, positive: bool = False, **kwargs: Any) -> None:
+    def __init__(self, units: int, positive: bool = False, **kwargs: object) -> None:
         super().__init__(units, **kwargs)
         self.positive = bool(positive)
 

@@ -59,7 +59,7 @@ class MinimalRNNCell(GatedCell):
         dropout: float = 0.0,
         recurrent_dropout: float = 0.0,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(units, dropout, recurrent_dropout, seed, **kwargs)
         if isinstance(encoder, dict):  # a configuration

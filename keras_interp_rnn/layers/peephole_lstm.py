@@ -62,7 +62,7 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
 
     __signature__ = signature({**parameters(keras.layers.LSTMCell), **PEEPHOLE}, positional=1)
 
-    def __init__(self, units: int, **kwargs: Any) -> None:
+    def __init__(self, units: int, **kwargs: object) -> None:
         arguments = {name: kwargs.pop(name, parameter.default) for name, parameter in PEEPHOLE.items()}
         kwargs |= {name: fraction(name, kwargs[name]) for name in ("dropout", "recurrent_dropout") if name in kwargs}
         # autocast would round the memory at every step.

@@ -7,7 +7,6 @@ Efficient Language Models", 2024, arXiv:2402.19427, section 2.4.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import keras
 from keras import initializers, ops
@@ -51,7 +50,7 @@ class RGLRUCell(LinearCell):
 
     decay_initializer: keras.initializers.Initializer
 
-    def __init__(self, units: int, min_decay: float = 0.9, max_decay: float = 0.999, **kwargs: Any) -> None:
+    def __init__(self, units: int, min_decay: float = 0.9, max_decay: float = 0.999, **kwargs: object) -> None:
         super().__init__(units, **kwargs)
         if not all(map(is_number, (min_decay, max_decay))) or not 0 < min_decay < max_decay < 1:
             raise ValueError(
@@ -67,7 +66,7 @@ class RGLRUCell(LinearCell):
         self.decay = self.weight("decay", "decay", (n,), initializer=self.decay_initializer or self._decay)
         self.input_kernel = self.weight("input", "input_kernel", (features, n)) if features != n else None
 
-    def _decay(self, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+    def _decay(self, shape: tuple[int, ...], dtype: object = None) -> Tensor:
         drawn = initializers.RandomUniform(self.min_decay, self.max_decay)(shape, dtype=dtype)
         log_decay = ops.log(drawn) / C
         return log_decay - ops.log(-ops.expm1(log_decay))

@@ -106,10 +106,10 @@ class StateRegularizedCell(Cell):
 
     def __init__(
         self,
-        cell: KerasCell | Mapping[str, Any],
+        cell: KerasCell | Mapping[str, object],
         num_centroids: int,
         temperature: float = 1.0,
-        transition: transitions.Transition | Mapping[str, Any] | str = "mixture",
+        transition: transitions.Transition | Mapping[str, object] | str = "mixture",
         strength: float = 1.0,
         *,
         learn_temperature: bool = False,
@@ -118,7 +118,7 @@ class StateRegularizedCell(Cell):
         noise: float = 1.0,
         learn_centroids: bool = True,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         cell = keras.saving.deserialize_keras_object(cell) if isinstance(cell, Mapping) else cell
         super().__init__(_units(cell), **kwargs)
@@ -200,7 +200,7 @@ class StateRegularizedCell(Cell):
         """Whether the state is a single centroid, with the gradient of the mixture."""
         return self.transition.is_hard
 
-    def draw(self, shape: tuple[Any, ...], training: bool) -> Tensor | None:
+    def draw(self, shape: tuple[object, ...], training: bool) -> Tensor | None:
         """Gumbel noise (*shape, k); None if the transition takes none."""
         if not self.transition.takes_noise(training):
             return None
@@ -268,7 +268,7 @@ class StateRegularizedCell(Cell):
         }
 
 
-def _units(cell: Any) -> int:
+def _units(cell: object) -> int:
     sizes = getattr(cell, "state_size", None)
     first = sizes[0] if isinstance(sizes, (list, tuple)) and sizes else sizes
     is_other = isinstance(cell, (type, keras.layers.RNN, keras.layers.StackedRNNCells))
@@ -286,7 +286,7 @@ WITH_ARGUMENTS = (transitions.Mixture, transitions.SoftArgmax, transitions.Gumbe
 
 
 def _transition(
-    identifier: transitions.Transition | Mapping[str, Any] | str, straight_through: bool, sample_at_inference: bool
+    identifier: transitions.Transition | Mapping[str, object] | str, straight_through: bool, sample_at_inference: bool
 ) -> transitions.Transition:
     transition = transitions.get(identifier)
     settings = {"straight_through": straight_through, "sample_at_inference": sample_at_inference}
@@ -299,12 +299,12 @@ def _transition(
     return transitions.Gumbel(**settings) if any(settings.values()) else transition
 
 
-def _constant(value: np.float64, shape: tuple[int, ...], dtype: Any = None) -> Tensor:
+def _constant(value: np.float64, shape: tuple[int, ...], dtype: object = None) -> Tensor:
     """An initializer that keeps float64, which Keras's Constant rounds to float32."""
     return ops.convert_to_tensor(value, dtype=dtype)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """A scalar tensor or array as a number of Python; anything else unchanged."""
     is_scalar = getattr(value, "shape", None) == () and not isinstance(value, np.generic)
     return ops.convert_to_numpy(value).item() if is_scalar else value

@@ -53,7 +53,7 @@ class WordDropout(keras.layers.Layer):
         unknown_id: int = 1,
         padding_id: int | None = 0,
         seed: int | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> None:
         super().__init__(**kwargs)
         self.rate = fraction("rate", rate)
@@ -77,7 +77,7 @@ class WordDropout(keras.layers.Layer):
         return {**super().get_config(), **settings}
 
     @staticmethod
-    def _checked(ids: Any) -> Tensor:
+    def _checked(ids: object) -> Tensor:
         tensor = as_tensor(ids)
         integers = ids_or_none(tensor)
         if integers is None:

@@ -124,7 +124,7 @@ def names(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in folder.glob("*.json")))
 
 
-def checked_name(name: Any, known: Collection[str]) -> str:
+def checked_name(name: object, known: Collection[str]) -> str:
     """The name of a known preset."""
     return choice("name", name, known)
 

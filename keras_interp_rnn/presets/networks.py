@@ -13,7 +13,7 @@ from keras_interp_rnn._checks import choice
 from keras_interp_rnn.automata.networks import TrainingReport
 
 
-def symbols(settings: Mapping[str, Any]) -> keras.Model:
+def symbols(settings: Mapping[str, object]) -> keras.Model:
     """An ISAN with an alphabet layer and a linear readout: ids (batch, time) to (batch, time, outputs)."""
     alphabet = datasets.Alphabet(settings["alphabet"])
     return keras.Sequential(
@@ -28,7 +28,7 @@ def symbols(settings: Mapping[str, Any]) -> keras.Model:
     )
 
 
-def memory(settings: Mapping[str, Any]) -> keras.Model:
+def memory(settings: Mapping[str, object]) -> keras.Model:
     """A DeltaNet of one head with a linear readout: ids (batch, time) to (batch, time, outputs)."""
     alphabet = datasets.Alphabet(settings["alphabet"])
     key_dim, value_dim = settings["key_dim"], settings["value_dim"]
@@ -93,7 +93,7 @@ KINDS: dict[str, Callable[[Mapping[str, Any]], keras.Model]] = {
 """`model["kind"]` of a card -> the function that builds the model."""
 
 
-def build(settings: Mapping[str, Any]) -> keras.Model:
+def build(settings: Mapping[str, object]) -> keras.Model:
     """Builds the model of a card; ValueError if its kind is unknown."""
     remedy = "Install the keras_interp_rnn that wrote this card, or a newer one."
     return KINDS[choice("kind", settings.get("kind"), KINDS, remedy)](settings)

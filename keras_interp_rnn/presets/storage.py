@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import expanded_path
 from keras_interp_rnn._io import DAMAGED_ARCHIVE, atomic_write, write_json
+from keras_interp_rnn._types import AnyArray
 from keras_interp_rnn.presets.cards import FOLDER, FORMAT, Card, Figure
 
 ADDRESS = ""
@@ -38,7 +38,7 @@ def write(
     description: Mapping[str, Any],
     figures: Sequence[Figure],
     settings: Mapping[str, Any],
-    arrays: Mapping[str, NDArray[Any]],
+    arrays: Mapping[str, AnyArray],
 ) -> None:
     """Writes the two files of a preset.
 
@@ -65,7 +65,7 @@ def write(
     )
 
 
-def named_weights(model: Any) -> dict[str, NDArray[Any]]:
+def named_weights(model: Any) -> dict[str, AnyArray]:
     """The weights of a model as `layer/weight`."""
     import keras
 
@@ -78,7 +78,7 @@ def named_weights(model: Any) -> dict[str, NDArray[Any]]:
     return named
 
 
-def assign(model: Any, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
+def assign(model: Any, arrays: Mapping[str, AnyArray], name: str) -> None:
     """Assigns weights to a model; ValueError if their names or shapes do not match."""
     weights = {f"{layer.name}/{weight.name}": weight for layer in model.layers for weight in layer.weights}
     shapes = {key: tuple(weight.shape) for key, weight in weights.items()}
@@ -94,7 +94,7 @@ def assign(model: Any, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
         weight.assign(arrays[key].astype("float32"))
 
 
-def read_arrays(card: Card, source: str | os.PathLike[str] | None = None) -> dict[str, NDArray[Any]]:
+def read_arrays(card: Card, source: str | os.PathLike[str] | None = None) -> dict[str, AnyArray]:
     """Reads the arrays of a preset, after their sha256 is verified.
 
     Args:

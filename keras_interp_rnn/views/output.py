@@ -19,7 +19,7 @@ from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.views.live import Network
 
 
-def show(result: Any, *, browser: bool | None = None) -> None:
+def show(result: object, *, browser: bool | None = None) -> None:
     """Shows a result: as a page in a notebook; elsewhere as text, and as a page in a browser tab.
 
     Args:
@@ -56,7 +56,7 @@ def show(result: Any, *, browser: bool | None = None) -> None:
             raise RuntimeError(f"No browser can be opened here. Received: browser=True. Open {path} yourself.")
 
 
-def save(result: Any, path: str | os.PathLike[str]) -> None:
+def save(result: object, path: str | os.PathLike[str]) -> None:
     """Writes the view of a result into one file, completely or not at all.
 
     The page of a network reads any text that you type, offline. For a model over symbols that is affine in its state,
@@ -152,7 +152,7 @@ def _page_of_logs(folder: os.PathLike[str]) -> str:
     return page_of(Path(folder))
 
 
-def _shown(result: Any) -> Shown:
+def _shown(result: object) -> Shown:
     """A result as something that can be shown; raises TypeError for anything else."""
     if isinstance(result, Shown):
         return result

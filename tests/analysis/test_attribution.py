@@ -9,10 +9,10 @@ from keras import ops
 from scipy.special import softmax
 
 from keras_interp_rnn import analysis, layers
-from keras_interp_rnn._program.network import open_network
+from keras_interp_rnn._network.vectors import open_network
 from keras_interp_rnn._program.values import ByKeras
+from tests.network.test_own_equations import EulerCell, SilentCell
 from tests.oracles import shapley
-from tests.program.test_own_equations import EulerCell, SilentCell
 from tests.samples import passing_masks_on
 
 pytestmark = pytest.mark.core(2)  # cases are flags, or another layer in the same way

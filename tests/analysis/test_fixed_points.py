@@ -9,7 +9,7 @@ import pytest
 from keras_interp_rnn import analysis, layers
 from keras_interp_rnn.analysis.isan.maps import FixedPoints
 from keras_interp_rnn.equations import SimpleRNN
-from tests.program.test_own_equations import SilentCell
+from tests.network.test_own_equations import SilentCell
 
 
 def bits(num_bits, kind="GRU"):

@@ -6,7 +6,7 @@ import pytest
 import scipy.stats
 
 from keras_interp_rnn import analysis, layers
-from keras_interp_rnn._program import Stepper
+from keras_interp_rnn._network import Stepper
 from keras_interp_rnn.analysis.generation import _draw
 from keras_interp_rnn.datasets import Alphabet
 from tests.samples import passing_masks_on

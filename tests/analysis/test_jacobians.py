@@ -14,7 +14,7 @@ from keras import ops, tree
 
 from keras_interp_rnn import analysis, layers
 from tests.autodiff import gradients
-from tests.program.test_own_equations import SilentCell
+from tests.network.test_own_equations import SilentCell
 from tests.samples import make_mask, passing_masks_on
 from tests.tolerances import TOLERANCES, assert_close
 

@@ -10,7 +10,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import analysis, layers
-from tests.program.test_own_equations import SilentCell
+from tests.network.test_own_equations import SilentCell
 from tests.samples import passing_masks_on
 
 PAIRS, STEPS, FEATURES, UNITS = 3, 5, 4, 3

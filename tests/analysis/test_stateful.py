@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, automata, layers
-from keras_interp_rnn._program import carried_states
+from keras_interp_rnn._network import carried_states
 
 IDS = np.array([[1, 2, 3]])
 

@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import _backend, analysis, layers
-from keras_interp_rnn._program.agreement import MAX_DIFFERENCE, computed_in
+from keras_interp_rnn._network.agreement import MAX_DIFFERENCE, computed_in
 
 FEATURES, UNITS, VOCABULARY = 4, 3, 5
 READ = np.array([[1, 0, 1, 1, 0, 1], [0, 0, 1, 0, 1, 1]], bool)

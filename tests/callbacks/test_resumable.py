@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import losses
-from keras_interp_rnn._program import carried_states
+from keras_interp_rnn._network import carried_states
 from keras_interp_rnn.callbacks import CarriedState, Resumable, resumable
 from keras_interp_rnn.datasets import Windows
 from keras_interp_rnn.layers import ISAN

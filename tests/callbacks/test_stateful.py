@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import automata, callbacks, datasets, layers
-from keras_interp_rnn._program import carried_states
+from keras_interp_rnn._network import carried_states
 from tests.callbacks.events import events
 from tests.layers_of_users import Times, Without
 

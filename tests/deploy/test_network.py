@@ -18,7 +18,7 @@ import pytest
 from keras_interp_rnn import deploy, layers, presets
 from keras_interp_rnn.equations import Step
 from tests.deploy.compiled import FLAGS, Network, needs_compiler
-from tests.program.test_own_equations import Euler, EulerCell, SilentCell
+from tests.network.test_own_equations import Euler, EulerCell, SilentCell
 
 pytestmark = needs_compiler
 

@@ -47,6 +47,9 @@ MODELS = {
         keras.Sequential([keras.Input((None, 3)), keras.layers.LSTM(3)]), dense(2)
     ),
     "attention over the states of an LSTM": attention,
+    "a causal convolution under an LSTM": lambda: embedded(
+        keras.layers.Conv1D(3, 2, padding="causal"), keras.layers.LSTM(3), dense(2)
+    ),
     "MinimalRNN": lambda: embedded(layers.MinimalRNN(3), dense(2)),
     "SRGRU and other state-regularized layers": lambda: embedded(layers.SRGRU(3, 2), dense(1), mask_zero=True),
     "MinGRU, MinLSTM, LRU, RGLRU": lambda: embedded(layers.MinGRU(3), dense(2)),

@@ -6,8 +6,9 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import layers
+from keras_interp_rnn._program import read
 from keras_interp_rnn._program.step import steps_of
-from tests.program.models import EACH, MODELS, of_ids
+from tests.program.models import EACH, MODELS, SYMBOLS, of_ids
 
 TEXT = np.array([0, 3, 1, 0, 4, 4, 2, 0])
 
@@ -18,10 +19,10 @@ def test_a_large_vocabulary_leaves_the_drives_to_the_steps(name, monkeypatch):
     keras.utils.set_random_seed(4)
     model = MODELS[name].make()
     expected = ops.convert_to_numpy(model(TEXT[None]))[0]
-    steps = steps_of(model)
+    steps = steps_of(read(model), SYMBOLS)
     found = np.concatenate([steps.read(int(symbol)) for symbol in TEXT])
     np.testing.assert_allclose(found if expected.ndim == 2 else found[-1], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_network_that_draws_noise_has_no_steps():
-    assert steps_of(of_ids(layers.SRGRU(4, 3, transition="sample", **EACH))) is None
+    assert steps_of(read(of_ids(layers.SRGRU(4, 3, transition="sample", **EACH))), SYMBOLS) is None

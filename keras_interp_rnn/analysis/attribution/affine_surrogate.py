@@ -44,11 +44,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, integer
+from keras_interp_rnn._network import GivenAlphabet, isan_model, token_names
+from keras_interp_rnn._network.inputs import Reading, read_inputs
+from keras_interp_rnn._network.prefixes import Level, Prefixes, is_read_by_steps
+from keras_interp_rnn._network.vectors import Network
 from keras_interp_rnn._outputs import GivenOutputs, output_names
-from keras_interp_rnn._program import GivenAlphabet, isan_model, token_names
-from keras_interp_rnn._program.inputs import Reading, read_inputs
-from keras_interp_rnn._program.network import Network
-from keras_interp_rnn._program.prefixes import Level, Prefixes, is_read_by_steps
 from keras_interp_rnn._results import Result, Table, counted, named_output, nth
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.coalitions import Coalitions, Pairs, all_coalitions, nobody_and_all

@@ -19,7 +19,7 @@ makes of ids. With f the output that is explained, x the sequence and r the refe
 f is the logit, or the log-odds, under a softmax or a sigmoid at the end of the network: a probability near 0 or 1
 hardly changes, whatever a step adds.
 
-A network is run in float64 (`_program.network`), layers whose equations are not known by Keras in their own dtype.
+A network is run in float64 (`_network.vectors`), layers whose equations are not known by Keras in their own dtype.
 """
 
 from __future__ import annotations
@@ -32,8 +32,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
+from keras_interp_rnn._arrays import as_array, is_float, without_unread
 from keras_interp_rnn._checks import choice, integer, integers, invalid, is_number
 from keras_interp_rnn._io import Count, say
+from keras_interp_rnn._network import (
+    AffineReading,
+    GivenAlphabet,
+    are_quantities,
+    gives_probabilities,
+    read_text,
+    resolve_alphabet,
+    token_names,
+)
+from keras_interp_rnn._network.inputs import Reading, read_inputs
+from keras_interp_rnn._network.interface import last_activation
+from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
+from keras_interp_rnn._network.vectors import Network
 from keras_interp_rnn._outputs import (
     MANY_OUTPUTS,
     TOP,
@@ -43,22 +57,7 @@ from keras_interp_rnn._outputs import (
     output_names,
     two_classes,
 )
-from keras_interp_rnn._program import (
-    AffineReading,
-    GivenAlphabet,
-    are_quantities,
-    as_array,
-    gives_probabilities,
-    read_text,
-    resolve_alphabet,
-    token_names,
-)
-from keras_interp_rnn._program.arrays import is_float, without_unread
-from keras_interp_rnn._program.inputs import Reading, read_inputs
-from keras_interp_rnn._program.interface import last_activation
-from keras_interp_rnn._program.network import Network
 from keras_interp_rnn._program.operations import PROBABILITIES
-from keras_interp_rnn._program.prefixes import Prefixes, is_read_by_steps
 from keras_interp_rnn._results import output_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.coalitions import Coalitions
@@ -91,8 +90,8 @@ METHODS = ("auto", "shapley", "telescoping", "path_integral", "occlusion", "cont
 
 
 def attribution(
-    network: Any,
-    inputs: ArrayLike | str | Sequence[Any] | Mapping[str, Any],
+    network: object,
+    inputs: ArrayLike | str | Sequence[object] | Mapping[str, object],
     *,
     target: int | Sequence[int] | str | None = None,
     step: int = -1,
@@ -253,7 +252,7 @@ def _chosen(target: int | Sequence[int] | str | None) -> Callable[[Array], NDArr
 
 
 def top_attribution(
-    network: Any,
+    network: object,
     text: ArrayLike | str,
     *,
     method: str = "auto",
@@ -530,7 +529,7 @@ ASKED = "it was asked for"
 """The reason for a method that the user chose."""
 
 
-def _splits_exactly(network: Any, of: str) -> bool:
+def _splits_exactly(network: object, of: str) -> bool:
     try:
         reading = AffineReading(network)
         return reading.explains_logits and (of == "logit" or reading.activation is None) and reading.splits()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._program import as_array
+from keras_interp_rnn._arrays import as_array
 from keras_interp_rnn._results import nth
 from keras_interp_rnn._types import Array
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._program.prefixes import Coalitions, Direction, Nodes, Prefixes
+from keras_interp_rnn._network.prefixes import Coalitions, Direction, Nodes, Prefixes
 from keras_interp_rnn._types import Array
 
 NODES = 48

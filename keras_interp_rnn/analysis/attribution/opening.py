@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
-from keras_interp_rnn._program import GivenAlphabet, as_array, is_text, read_text, resolve_alphabet
-from keras_interp_rnn._program.agreement import nothing
-from keras_interp_rnn._program.inputs import Reading, are_several, one_row
-from keras_interp_rnn._program.network import Network, open_network
-from keras_interp_rnn._program.prefixes import steps_before_output
+from keras_interp_rnn._arrays import as_array
+from keras_interp_rnn._network import GivenAlphabet, is_text, read_text, resolve_alphabet
+from keras_interp_rnn._network.agreement import nothing
+from keras_interp_rnn._network.inputs import Reading, are_several, one_row
+from keras_interp_rnn._network.prefixes import steps_before_output
+from keras_interp_rnn._network.vectors import Network, open_network
 from keras_interp_rnn._types import Array
 
 ROWS = 4096

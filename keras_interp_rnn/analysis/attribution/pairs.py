@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from keras_interp_rnn._alphabet import Alphabet
-from keras_interp_rnn._program.inputs import Reading
-from keras_interp_rnn._program.network import Network
-from keras_interp_rnn._program.prefixes import Prefixes, is_read_by_steps
+from keras_interp_rnn._network.inputs import Reading
+from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
+from keras_interp_rnn._network.vectors import Network
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.coalitions import all_coalitions, sizes_of
 from keras_interp_rnn.analysis.attribution.groups import Players, players_of

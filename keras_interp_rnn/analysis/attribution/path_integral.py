@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import integer
-from keras_interp_rnn._program.network import Network
+from keras_interp_rnn._network.vectors import Network
 from keras_interp_rnn._results import nth
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.opening import row_slices

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._program.network import Network
-from keras_interp_rnn._program.prefixes import Prefixes, is_read_by_steps
+from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
+from keras_interp_rnn._network.vectors import Network
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.groups import players_of
 from keras_interp_rnn.analysis.attribution.opening import row_slices, steps_that_count

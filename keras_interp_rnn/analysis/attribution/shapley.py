@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._program.prefixes import Prefixes
+from keras_interp_rnn._network.prefixes import Prefixes
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.attribution.coalitions import (
     Coalitions,

@@ -10,13 +10,12 @@ Reference: Moore, "Principal component analysis in linear systems", IEEE Trans. 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._arrays import listed
 from keras_interp_rnn._checks import integer
-from keras_interp_rnn._program import listed
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.bases import Basis
 from keras_interp_rnn.analysis.weighted.forms import affine_form
@@ -27,10 +26,10 @@ REDUNDANT = 1e-9
 
 
 def balanced_basis(
-    network: Any,
+    network: object,
     *,
     sequences: Iterable[ArrayLike],
-    readout: Any = None,
+    readout: object = None,
     horizon: int = 60,
     max_steps: int = 256,
 ) -> Basis:

@@ -26,8 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._arrays import as_symbols, check_range, listed
 from keras_interp_rnn._checks import invalid, non_negative
-from keras_interp_rnn._program import AffineReading, as_symbols, check_range, isan_like, listed
+from keras_interp_rnn._network import AffineReading, isan_like
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
@@ -87,7 +88,7 @@ class TransformedNetwork(LayerAndReadout):
     max_length: int
 
 
-def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 1e-9) -> Basis:
+def readout_basis(network: object, readout: object = None, *, rank_tolerance: float = 1e-9) -> Basis:
     r"""An orthonormal basis whose first r vectors span the directions on which the readout depends.
 
     With the singular value decomposition $R = U S V^T$ of the readout's matrix (n, outputs), coordinates are $z = h U$:
@@ -127,13 +128,13 @@ def readout_basis(network: Any, readout: Any = None, *, rank_tolerance: float = 
     return Basis(AffineMap(vectors, np.zeros(n)), AffineMap(vectors.T, np.zeros(n)), rank, names)
 
 
-def check_basis(basis: Any) -> None:
+def check_basis(basis: object) -> None:
     """Raises ValueError unless the argument is a `Basis`."""
     if not isinstance(basis, Basis):
         raise invalid("basis", "a Basis, as readout_basis makes one", basis)
 
 
-def mean_state(network: Any, sequences: Iterable[ArrayLike]) -> Array:
+def mean_state(network: object, sequences: Iterable[ArrayLike]) -> Array:
     r"""The mean of the states that an ISAN reaches on some texts, an origin for its analysis.
 
     With this origin the readout's bias is the mean output on the texts, and a contribution is the average change of the
@@ -172,7 +173,9 @@ def mean_state(network: Any, sequences: Iterable[ArrayLike]) -> Array:
     return total / count
 
 
-def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str = "float64") -> TransformedNetwork:
+def change_basis(
+    network: object, basis: Basis, *, readout: object = None, dtype: str = "float64"
+) -> TransformedNetwork:
     r"""The same network in other coordinates.
 
     With $z = h V + v$ and $h = z U + u$: $W^z_x = U W_x V$, $b^z_x = (u W_x + b_x) V + v$, $R^z = U R$,
@@ -231,7 +234,7 @@ def change_basis(network: Any, basis: Basis, *, readout: Any = None, dtype: str 
     return TransformedNetwork(layer, new_head, *on_short_words(original, changed))
 
 
-def _add_relations(basis: Basis, matrix: Array, offset: Array, columns: Any = True) -> tuple[Array, Array]:
+def _add_relations(basis: Basis, matrix: Array, offset: Array, columns: object = True) -> tuple[Array, Array]:
     """The map z -> z matrix + offset, with multiples of the relations added to some columns: see the module."""
     both = np.concatenate([matrix, offset[None]])
     levels = np.array([np.quantile(matrix[list(block)], 1 / 3, axis=0, method="lower") for block in basis.blocks])

@@ -7,12 +7,11 @@ columns, the readout subspace, and its orthogonal complement, the computational 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._program import AffineReading
+from keras_interp_rnn._network import AffineReading
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.isan.bases import readout_basis
@@ -35,7 +34,7 @@ class BiasParts(Unpackable):
     computational: Array
 
 
-def bias_parts(network: Any, readout: Any = None, *, origin: ArrayLike | str | None = None) -> BiasParts:
+def bias_parts(network: object, readout: object = None, *, origin: ArrayLike | str | None = None) -> BiasParts:
     """The biases b_x (K, n), and their parts in the readout and in the computational subspace, which sum to them.
 
     A part that is small enough to be rounding of the whole is 0 (Foerster et al., ICML 2017, section 3.5). Takes and
@@ -53,7 +52,7 @@ def bias_parts(network: Any, readout: Any = None, *, origin: ArrayLike | str | N
     return BiasParts(bias, *parts)
 
 
-def bias_norms(network: Any, readout: Any = None, *, origin: ArrayLike | str | None = None) -> BiasParts:
+def bias_norms(network: object, readout: object = None, *, origin: ArrayLike | str | None = None) -> BiasParts:
     """Euclidean norms of the biases and of their two parts (figure 6).
 
     Args:

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._arrays import as_array
 from keras_interp_rnn._checks import integer, invalid, is_number
-from keras_interp_rnn._program import AffineReading, as_array
+from keras_interp_rnn._network import AffineReading
 from keras_interp_rnn._results import output_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
@@ -32,7 +32,7 @@ RANK = 1e-6
 
 
 def sparse_basis(
-    network: Any, states: ArrayLike, *, readout: Any = None, tolerance: float = 0.25, max_functions: int = 2000
+    network: object, states: ArrayLike, *, readout: object = None, tolerance: float = 0.25, max_functions: int = 2000
 ) -> Basis:
     r"""The basis in which states and matrices are zeros and ones, derived without labels.
 

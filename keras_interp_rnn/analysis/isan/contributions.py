@@ -19,17 +19,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
+from keras_interp_rnn._arrays import check_range
 from keras_interp_rnn._checks import integer, integers, invalid
-from keras_interp_rnn._outputs import MANY_OUTPUTS, TOP, GivenOutputs, names_of_steps, output_names
-from keras_interp_rnn._program import (
+from keras_interp_rnn._network import (
     AffineReading,
     GivenAlphabet,
     OpenedText,
     Way,
-    check_range,
     feature_addends,
     share_no_probability,
 )
+from keras_interp_rnn._outputs import MANY_OUTPUTS, TOP, GivenOutputs, names_of_steps, output_names
 from keras_interp_rnn._results import (
     WORD,
     Column,
@@ -452,10 +452,10 @@ class Contributions(Result):
 
 
 def contributions(
-    network: Any,
+    network: object,
     symbols: ArrayLike | str,
     *,
-    readout: Any = None,
+    readout: object = None,
     targets: int | Sequence[int] | None = None,
     alphabet: GivenAlphabet | None = None,
     outputs: GivenOutputs | None = None,
@@ -608,11 +608,11 @@ def _check_size(steps: int, targets: int, outputs: int, features: int) -> None:
 
 
 def recent_contributions(
-    network: Any,
+    network: object,
     symbols: ArrayLike | str,
     *,
     window: int,
-    readout: Any = None,
+    readout: object = None,
     origin: ArrayLike | str | None = None,
     alphabet: Sequence[str] | None = None,
 ) -> Iterator[RecentContributions]:

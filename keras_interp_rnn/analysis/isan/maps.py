@@ -7,18 +7,18 @@ ICML 2017, sections 4 and 5.1). At the fixed point of a symbol's map, reading th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from keras_interp_rnn._program import AffineReading, as_symbols, check_range, read_text
+from keras_interp_rnn._arrays import as_symbols, check_range
+from keras_interp_rnn._network import AffineReading, read_text
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
 
 
-def affine_map(network: Any, symbols: ArrayLike | str) -> AffineMap:
+def affine_map(network: object, symbols: ArrayLike | str) -> AffineMap:
     r"""The affine map $h \mapsto h A + b$ by which a word changes the state.
 
     $A = W_{x_1} \cdots W_{x_T}$ and $b = \sum_s b_{x_s} W_{x_{s+1}} \cdots W_{x_T}$.
@@ -54,7 +54,7 @@ def affine_map(network: Any, symbols: ArrayLike | str) -> AffineMap:
     return composed
 
 
-def homogeneous_matrices(network: Any) -> Array:
+def homogeneous_matrices(network: object) -> Array:
     r"""The affine maps of all symbols as matrices, $[h, 1] W'_x = [h W_x + b_x, 1]$.
 
     Args:
@@ -102,7 +102,7 @@ class FixedPoints(Result):
     residual: float
 
 
-def fixed_points(network: Any) -> FixedPoints:
+def fixed_points(network: object) -> FixedPoints:
     r"""The fixed point of each symbol's map, $h^* = b_k (1 - W_k)^{-1}$, in closed form: see `analysis.fixed_points`.
 
     A map with an eigenvalue 1 to float64 rounding has no fixed point or many: NaN.

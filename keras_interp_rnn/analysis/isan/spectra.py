@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._program import AffineReading, as_array
+from keras_interp_rnn._arrays import as_array
+from keras_interp_rnn._network import AffineReading
 from keras_interp_rnn._results import Table, Unpackable, counted, numbers, quoted, symbol_name, texts
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.statistics import ROUNDING
@@ -94,7 +94,7 @@ def state_spectrum(states: ArrayLike) -> Array:
     return np.asarray(variances / variances.sum())
 
 
-def transition_spectra(network: Any, readout: Any = None) -> TransitionSpectra:
+def transition_spectra(network: object, readout: object = None) -> TransitionSpectra:
     """Singular values of every symbol's matrix, and how well each output is aligned with the direction stretched most.
 
     Args:

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._arrays import check_range
 from keras_interp_rnn._checks import integer, integers
 from keras_interp_rnn._io import Count, say
-from keras_interp_rnn._program import AffineReading, check_range
+from keras_interp_rnn._network import AffineReading
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.statistics import cross_entropy_bits
@@ -114,7 +115,7 @@ class Timescales(Result):
 
 
 def contributions_by_age(
-    network: Any, symbols: ArrayLike, *, max_age: int, readout: Any = None, origin: ArrayLike | str | None = None
+    network: object, symbols: ArrayLike, *, max_age: int, readout: object = None, origin: ArrayLike | str | None = None
 ) -> Iterator[tuple[int, Array]]:
     r"""Yields a and $\kappa_{t-a}^t$ of all t > a, (T - a, outputs) in nats, for each age a = 0, ..., `max_age`.
 
@@ -138,12 +139,12 @@ def contributions_by_age(
 
 
 def timescales(
-    network: Any,
+    network: object,
     symbols: ArrayLike,
     *,
     max_age: int = 150,
     separator: int | Collection[int] = 0,
-    readout: Any = None,
+    readout: object = None,
     origin: ArrayLike | str | None = None,
 ) -> Timescales:
     """The decay of contributions with age, and the cross-entropy without the old ones or without the last separator.

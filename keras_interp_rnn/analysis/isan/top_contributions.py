@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._arrays import check_range
+from keras_interp_rnn._network import AffineReading, GivenAlphabet, share_no_probability
 from keras_interp_rnn._outputs import GivenOutputs, output_names
-from keras_interp_rnn._program import AffineReading, GivenAlphabet, check_range, share_no_probability
 from keras_interp_rnn._results import Result, Tag, output_name, step_numbers, symbol_name
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import isan as equations
@@ -81,11 +82,11 @@ class TopContributions(Result):
 
 
 def top_contributions(
-    network: Any,
+    network: object,
     symbols: ArrayLike | str,
     *,
     num_outputs: int,
-    readout: Any = None,
+    readout: object = None,
     alphabet: GivenAlphabet | None = None,
     outputs: GivenOutputs | None = None,
 ) -> TopContributions:
@@ -132,7 +133,7 @@ def top_contributions(
 
 
 def names_of_sources(
-    symbols: NDArray[np.int64], alphabet: Sequence[Any] | None, vectors: bool, times: Sequence[str]
+    symbols: NDArray[np.int64], alphabet: Sequence[object] | None, vectors: bool, times: Sequence[str]
 ) -> dict[str, Any]:
     """The names of the symbols, or the numbers of the steps of vectors, as tags have them."""
     if vectors:

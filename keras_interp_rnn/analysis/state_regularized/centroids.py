@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._program import apply_head, centroids_of, check_range, last_regularized, recurrent_layer_inputs
+from keras_interp_rnn._arrays import check_range
+from keras_interp_rnn._network import apply_head, centroids_of, last_regularized, recurrent_layer_inputs
+from keras_interp_rnn._types import AnyArray
 from keras_interp_rnn.analysis.state_regularized.transitions import regularized_trace
 
 CHUNK = 256
@@ -28,13 +30,13 @@ class Moves(NamedTuple):
         layer: the last state-regularized layer.
     """
 
-    ids: NDArray[Any]
-    alpha: NDArray[Any]
+    ids: AnyArray
+    alpha: AnyArray
     read: NDArray[np.bool_]
     layer: Any
 
 
-def moves(model: Any, ids: NDArray[Any]) -> Iterator[Moves]:
+def moves(model: object, ids: AnyArray) -> Iterator[Moves]:
     """The moves on `ids` (batch, time), at most `CHUNK` rows at a time."""
     for first in range(0, len(ids), CHUNK):
         rows = ids[first : first + CHUNK]
@@ -44,7 +46,7 @@ def moves(model: Any, ids: NDArray[Any]) -> Iterator[Moves]:
         yield Moves(rows, alpha[:, ::-1] if layer.go_backwards else alpha, read, layer)
 
 
-def centroid_outputs(model: Any, layer: Any) -> NDArray[np.float64]:
+def centroid_outputs(model: object, layer: object) -> NDArray[np.float64]:
     """(k, classes), the model's output for each centroid; raises ValueError if it overflows."""
     outputs = np.asarray(apply_head(model, layer, centroids_of(layer)), np.float64)
     check_range("The outputs for the centroids", [outputs])

@@ -14,20 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._arrays import check_range, listed
 from keras_interp_rnn._checks import integer, invalid
 from keras_interp_rnn._io import in_terminal
-from keras_interp_rnn._outputs import GivenOutputs, class_names
-from keras_interp_rnn._program import (
+from keras_interp_rnn._network import (
     GivenAlphabet,
     carried_states,
     check_one_output,
-    check_range,
-    listed,
     predict_on_batch,
     predicted_classes,
     resolve_alphabet,
     token_name,
 )
+from keras_interp_rnn._outputs import GivenOutputs, class_names
 from keras_interp_rnn._results import (
     FOR,
     Result,
@@ -157,7 +156,7 @@ def transition_counts(alpha: NDArray[np.floating[Any]], tokens: Sequence[str]) -
 
 
 def explain(
-    network: Any,
+    network: object,
     sequence: ArrayLike | str,
     *,
     tokens: GivenAlphabet | None = None,

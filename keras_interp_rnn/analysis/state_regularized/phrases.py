@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from keras_interp_rnn._checks import integer
+from keras_interp_rnn._network import GivenAlphabet, predicted_classes, resolve_alphabet, token_name
 from keras_interp_rnn._outputs import GivenOutputs, class_names
-from keras_interp_rnn._program import GivenAlphabet, predicted_classes, resolve_alphabet, token_name
 from keras_interp_rnn._results import Column, Sentence, Table, class_name, texts, told_apart, visible
+from keras_interp_rnn._types import AnyArray
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import check_ids, ranked
 
@@ -66,7 +66,7 @@ class Phrases(Sentence, Mapping[int, Ranking]):
 
 
 def phrases(
-    network: Any,
+    network: object,
     inputs: ArrayLike,
     *,
     length: int,
@@ -107,7 +107,7 @@ def phrases(
     network, names = resolve_alphabet(network, tokens)
     ids = check_ids(inputs, names)
     of_centroids = None
-    gathered: dict[int, tuple[list[NDArray[Any]], list[NDArray[Any]]]] = {}
+    gathered: dict[int, tuple[list[AnyArray], list[AnyArray]]] = {}
     for rows, alpha, _, layer in moves(network, ids):
         if rows.shape[1] < length:
             continue

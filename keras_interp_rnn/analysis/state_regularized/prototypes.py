@@ -7,15 +7,15 @@ probability $\max_i \alpha_i$.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._checks import choice, integer
+from keras_interp_rnn._network import GivenAlphabet, predicted_classes, resolve_alphabet, token_name
 from keras_interp_rnn._outputs import GivenOutputs, class_names
-from keras_interp_rnn._program import GivenAlphabet, predicted_classes, resolve_alphabet, token_name
 from keras_interp_rnn._results import Column, Result, Table, class_name, counted, texts, told_apart, visible
+from keras_interp_rnn._types import AnyArray
 from keras_interp_rnn.analysis.state_regularized.centroids import centroid_outputs, moves
 from keras_interp_rnn.analysis.state_regularized.tokens import check_ids, ranked
 
@@ -60,7 +60,7 @@ class Prototypes(Result):
 
 
 def prototypes(
-    network: Any,
+    network: object,
     inputs: ArrayLike,
     *,
     tokens: GivenAlphabet | None = None,
@@ -103,7 +103,7 @@ def prototypes(
     network, names = resolve_alphabet(network, tokens)
     ids = check_ids(inputs, names)
     of_centroids = None
-    arrivals: list[NDArray[Any]] = []
+    arrivals: list[AnyArray] = []
     for rows, alpha, _, layer in moves(network, ids):
         of_centroids = centroid_outputs(network, layer) if of_centroids is None else of_centroids
         regularized = ~np.isnan(alpha[..., 0])

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_interp_rnn._alphabet import Alphabet
-from keras_interp_rnn._program import as_array, read_text, read_texts
+from keras_interp_rnn._arrays import as_array
+from keras_interp_rnn._network import read_text, read_texts
+from keras_interp_rnn._types import AnyArray
 
 
-def check_ids(inputs: Any, tokens: Alphabet | None) -> NDArray[Any]:
+def check_ids(inputs: object, tokens: Alphabet | None) -> AnyArray:
     """Token ids (batch, time), or texts of named tokens, as an array of ids; raises ValueError for anything else."""
     ids = as_array("Tokens", read_texts(inputs, tokens))
     if ids.ndim != 2 or ids.dtype.kind not in "iu" or 0 in ids.shape:
@@ -22,7 +21,7 @@ def check_ids(inputs: Any, tokens: Alphabet | None) -> NDArray[Any]:
     return ids
 
 
-def check_text(sequence: Any, tokens: Alphabet | None) -> NDArray[Any]:
+def check_text(sequence: object, tokens: Alphabet | None) -> AnyArray:
     """One text, token ids (time,) or named tokens, as an array of ids; raises ValueError for anything else."""
     text = read_text("Tokens", sequence, tokens)
     if text.ndim != 1 or text.dtype.kind not in "iu" or not len(text):
@@ -34,7 +33,7 @@ def check_text(sequence: Any, tokens: Alphabet | None) -> NDArray[Any]:
     return text
 
 
-def ranked(items: NDArray[Any], values: NDArray[Any], *, by: str, min_count: int) -> list[tuple[int, float, int]]:
+def ranked(items: AnyArray, values: AnyArray, *, by: str, min_count: int) -> list[tuple[int, float, int]]:
     """(item, highest or mean value, occurrences), best first; ties go to the more frequent item.
 
     Args:

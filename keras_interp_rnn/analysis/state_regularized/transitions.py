@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
+from keras_interp_rnn._types import AnyArray
 from keras_interp_rnn.analysis.traces import Trace, trace
 
 
-def transition_probabilities(network: Any, inputs: Any, *, mask: Any = None) -> NDArray[Any]:
+def transition_probabilities(network: object, inputs: object, *, mask: object = None) -> AnyArray:
     r"""The probabilities $\alpha$ of moving to each centroid, at every step (eq. 15).
 
     Args:
@@ -33,7 +30,7 @@ def transition_probabilities(network: Any, inputs: Any, *, mask: Any = None) -> 
     return regularized_trace(network, inputs, mask)["alpha"]
 
 
-def regularized_trace(network: Any, inputs: Any, mask: Any = None) -> Trace:
+def regularized_trace(network: object, inputs: object, mask: object = None) -> Trace:
     """`trace` of a single state-regularized layer; raises ValueError for another one."""
     traced = trace(network, inputs, mask=mask)
     if "centroid" not in traced:  # an alpha alone may be a decay

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._arrays import as_array, as_symbols, listed
 from keras_interp_rnn._checks import non_negative
-from keras_interp_rnn._program import as_array, as_symbols, listed
 from keras_interp_rnn._results import Result
 from keras_interp_rnn._types import Array
 

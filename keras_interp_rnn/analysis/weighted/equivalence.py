@@ -93,8 +93,8 @@ class Equivalence(Sentence):
 
 
 def equivalent(
-    first: Any,
-    second: Any,
+    first: object,
+    second: object,
     *,
     tolerance: float = 1e-6,
     compare: str = "logits",

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._alphabet import Alphabet, distinct_symbols
+from keras_interp_rnn._arrays import as_float64, as_symbols, listed
 from keras_interp_rnn._checks import holding, integer, invalid, is_integer
-from keras_interp_rnn._program import AffineReading, as_float64, as_symbols, is_text, listed
+from keras_interp_rnn._network import AffineReading, is_text
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn._types import Array, FiniteAutomaton, LinearAutomaton, ProvedNetwork, ReadNetwork
 from keras_interp_rnn.affine import AffineMap
@@ -131,7 +132,7 @@ class AffineForm:
         """Which steps of a word of ids are read: those that are not masked."""
         return np.ones(len(word), bool) if self.masked is None else word != self.masked
 
-    def ids(self, word: Any) -> NDArray[np.int64]:
+    def ids(self, word: object) -> NDArray[np.int64]:
         """The ids of a word of symbols or ids; raises ValueError as `word_ids`."""
         return word_ids(word, self.alphabet, self.num_symbols)
 
@@ -297,7 +298,7 @@ def _linear(initial: Array, kernel: Array, final: Array, alphabet: Sequence[Hash
     return AffineForm(initial, kernel, np.zeros(kernel.shape[:2]), final, np.zeros(final.shape[1]), alphabet)
 
 
-def switch_arrays(network: Any) -> tuple[dict[str, Array], Sequence[Hashable] | None]:
+def switch_arrays(network: object) -> tuple[dict[str, Array], Sequence[Hashable] | None]:
     """A network over symbols as the fewest arrays of `affine_form`, and the names of its symbols.
 
     Returns:

@@ -17,12 +17,12 @@ automata; the affine form is this package's.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from keras_interp_rnn._arrays import check_range
 from keras_interp_rnn._checks import fraction
-from keras_interp_rnn._program import check_range, isan_of
+from keras_interp_rnn._network import isan_of
 from keras_interp_rnn._results import Table
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
@@ -73,7 +73,9 @@ class Minimization(LayerAndReadout):
         )
 
 
-def minimize(network: Any, *, readout: Any = None, tolerance: float = 1e-10, dtype: str = "float64") -> Minimization:
+def minimize(
+    network: object, *, readout: object = None, tolerance: float = 1e-10, dtype: str = "float64"
+) -> Minimization:
     r"""The ISAN with the fewest units that has the same logits on every text.
 
     Args:

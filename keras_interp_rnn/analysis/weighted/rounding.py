@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from keras_interp_rnn._program import (
-    AffineReading,
-    affine_maps,
-    as_float64,
-    is_linear_recurrence,
-    matrix_and_offset,
-    vectors_of,
-)
+from keras_interp_rnn._arrays import as_float64
+from keras_interp_rnn._network import AffineReading, affine_maps, matrix_and_offset, vectors_of
+from keras_interp_rnn._program import is_linear_recurrence
 from keras_interp_rnn._program.operations import Scale
 from keras_interp_rnn._types import Array
 

@@ -27,9 +27,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from keras_interp_rnn._arrays import check_range
 from keras_interp_rnn._checks import invalid, is_integer
+from keras_interp_rnn._network import GivenAlphabet
 from keras_interp_rnn._outputs import GivenOutputs, output_names
-from keras_interp_rnn._program import GivenAlphabet, check_range
 from keras_interp_rnn._results import Tag, View, view
 from keras_interp_rnn.analysis.isan.contributions import Contributions
 from keras_interp_rnn.analysis.weighted.backgrounds import Background, background_over
@@ -95,12 +96,12 @@ class ShapleyValues(Contributions):
 
 
 def shapley_values(
-    network: Any,
+    network: object,
     sequence: ArrayLike | Sequence[Hashable],
     *,
     background: Background | ArrayLike | None = None,
     target: int = -1,
-    readout: Any = None,
+    readout: object = None,
     alphabet: GivenAlphabet | None = None,
     outputs: GivenOutputs | None = None,
 ) -> ShapleyValues:

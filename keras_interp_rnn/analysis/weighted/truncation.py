@@ -22,13 +22,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._arrays import check_range, listed
 from keras_interp_rnn._checks import integer
-from keras_interp_rnn._program import check_range, isan_of, listed
+from keras_interp_rnn._network import isan_of
 from keras_interp_rnn._results import Table, line_chart, numbered, numbers
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.affine import AffineMap
@@ -78,11 +78,11 @@ class Truncation(LayerAndReadout):
 
 
 def truncate(
-    network: Any,
+    network: object,
     units: int,
     *,
     sequences: Iterable[ArrayLike],
-    readout: Any = None,
+    readout: object = None,
     horizon: int = 60,
     max_steps: int = 256,
     dtype: str = "float64",

@@ -16,8 +16,9 @@ from keras import ops
 
 from keras_interp_rnn import _backend, layers
 from keras_interp_rnn._alphabet import Alphabet
+from keras_interp_rnn._arrays import as_float64, check_finite
 from keras_interp_rnn._cells import equations_of, is_cell_of_keras
-from keras_interp_rnn._program import as_float64, check_finite, draws_noise, read
+from keras_interp_rnn._program import draws_noise, read
 from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._program.graph import computing_layers
 from keras_interp_rnn._types import Array

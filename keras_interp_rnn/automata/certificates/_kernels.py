@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 from keras import ops
-from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
+from keras_interp_rnn._types import AnyArray
 from keras_interp_rnn.automata.certificates._bounds import FUNCTION_ERROR
 
 NUM_POINTS = 2**18 + 3
@@ -47,7 +47,7 @@ def _measured(dtype: str) -> Errors:
     # The probabilities are a softmax, whose exponential may be another kernel than `exp`.
     zeros = np.zeros_like(below)
 
-    def run(x: Any, below: Any, pairs: Any) -> tuple[Any, ...]:
+    def run(x: object, below: object, pairs: object) -> tuple[Any, ...]:
         alpha = ops.softmax(pairs, axis=-1)
         return ops.tanh(x), ops.sigmoid(x), ops.exp(below), alpha[:, 0] / alpha[:, 1]
 
@@ -68,7 +68,7 @@ def _measured(dtype: str) -> Errors:
     return tuple(largest.items())
 
 
-def _arguments(dtype: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def _arguments(dtype: str) -> tuple[AnyArray, AnyArray]:
     """The arguments of tanh and sigmoid, and those of exp, whose values are normal numbers."""
     small = np.geomspace(1e-30, 1, NUM_POINTS // 8)
     x = np.concatenate([-small, small, np.linspace(-40, 40, NUM_POINTS - 2 * len(small))])

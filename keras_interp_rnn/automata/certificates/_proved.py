@@ -90,7 +90,7 @@ def read_ids(symbols: Alphabet) -> tuple[int, ...]:
     return (*symbols.ids_of(symbols.ordinary).tolist(), *token_ids(symbols))
 
 
-def digest(content: Mapping[str, Any]) -> str:
+def digest(content: Mapping[str, object]) -> str:
     """The sha256 of a network as JSON, without spaces and with its keys in order."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=repr)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -164,7 +164,7 @@ def from_json(content: Mapping[str, Any]) -> Proved:
     )
 
 
-def in_float32(numbers: Any) -> bool:
+def in_float32(numbers: object) -> bool:
     """Whether a float32 holds each of these numbers."""
     with np.errstate(all="ignore"):
         return bool((np.asarray(numbers, np.float32).astype(np.float64) == np.asarray(numbers, np.float64)).all())
@@ -185,7 +185,7 @@ def _labels(value: Any, num_outputs: int) -> tuple[Hashable, ...]:
     return tuple(value)
 
 
-def _array(name: str, value: Any, axes: int) -> Array:
+def _array(name: str, value: object, axes: int) -> Array:
     try:
         array = np.array(value)
     except ValueError:  # rows of different lengths

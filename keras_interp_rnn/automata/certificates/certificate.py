@@ -19,13 +19,12 @@ import math
 import os
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
 
 import keras
 import numpy as np
 
 from keras_interp_rnn._checks import invalid, is_proved, positive
-from keras_interp_rnn._program import GivenAlphabet
+from keras_interp_rnn._network import GivenAlphabet
 from keras_interp_rnn._results import Column, Sentence, Table, View, counted, visible
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.certificates import _kernels, _proved, proof
@@ -118,7 +117,7 @@ class Certificate(Sentence):
 
     def check(
         self,
-        network: Any,
+        network: object,
         *,
         alphabet: GivenAlphabet | None = None,
     ) -> bool:
@@ -251,7 +250,7 @@ def _named(automaton: MooreMachine) -> str:
 
 
 def certify(
-    network: Any,
+    network: object,
     dfa: MooreMachine,
     *,
     temperature: float | None = None,
@@ -305,7 +304,7 @@ def certify(
 
 
 def largest_temperature(
-    network: Any,
+    network: object,
     dfa: MooreMachine,
     *,
     alphabet: GivenAlphabet | None = None,
@@ -350,7 +349,7 @@ def largest_temperature(
     return low
 
 
-def _opened(network: Any, alphabet: GivenAlphabet | None) -> tuple[Deployed, dict[str, float]]:
+def _opened(network: object, alphabet: GivenAlphabet | None) -> tuple[Deployed, dict[str, float]]:
     """The parts of a network, and the errors of its functions on this machine."""
     parts = deployed(open_acceptor(network, alphabet))
     return parts, dict(_kernels.measured(parts.numbers.dtype))

@@ -121,7 +121,7 @@ def attempts(
     return [Attempt(float(start), margins, decisions) for start, margins, decisions in found]
 
 
-def _finite(bounds: Any) -> Array:
+def _finite(bounds: object) -> Array:
     """The bounds, with minus infinity in place of NaN and infinities, which prove nothing."""
     array = np.asarray(bounds, np.float64)
     return np.where(np.isfinite(array), array, -np.inf)
@@ -173,7 +173,7 @@ def repeated(claim: Proof) -> Attempt:
     return again
 
 
-def _supported(claimed: Any, proved: Array) -> bool:
+def _supported(claimed: object, proved: Array) -> bool:
     """Whether bounds are no better than those proved, to the digits that a file holds. Smaller ones are true too."""
     claimed = np.asarray(claimed, np.float64)
     return claimed.shape == proved.shape and bool((claimed - 1e-6 * np.abs(proved) - 1e-9 <= proved).all())

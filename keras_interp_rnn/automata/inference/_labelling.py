@@ -68,7 +68,7 @@ def _can_be_typed(names: Sequence[str]) -> bool:
     return all(len(name) == 1 and name not in "\r\n" for name in names) or all(name.split() == [name] for name in names)
 
 
-def _forms(*values: Iterable[Any]) -> dict[str, dict[str, list[str]]]:
+def _forms(*values: Iterable[object]) -> dict[str, dict[str, list[str]]]:
     """The literals of symbols and labels in each language that has literals for all of them."""
     symbols, labels = ([x.item() if isinstance(x, np.generic) else x for x in several] for several in values)
     forms = {}

@@ -23,13 +23,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from keras_interp_rnn._types import Array, Ints
+from keras_interp_rnn._types import AnyArray, Array, Ints
 from keras_interp_rnn.automata.inference._deadline import Limits
 from keras_interp_rnn.automata.inference._patterns import Bools, Family, Pattern
 from keras_interp_rnn.automata.inference._prefix_tree import Words
@@ -352,7 +351,7 @@ class Search:
         return next(label for label, rows in self.leaves(tree, word) if len(rows))
 
 
-def label_bits(counts: NDArray[Any]) -> Array:
+def label_bits(counts: AnyArray) -> Array:
     """Bits of labels by the Krichevsky-Trofimov estimate, from their counts in the last axis (..., C)."""
     half = counts.shape[-1] / 2
     likely = gammaln(half) - 2 * half * gammaln(0.5) + gammaln(counts + 0.5).sum(-1) - gammaln(counts.sum(-1) + half)

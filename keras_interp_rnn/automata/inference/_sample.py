@@ -7,12 +7,13 @@ held out differ from all others. They are drawn from every label and from all le
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._alphabet import check_not_missing, distinct_symbols, shown_symbols
+from keras_interp_rnn._types import AnyArray
 from keras_interp_rnn.automata.inference._deadline import NEVER, Deadline
 from keras_interp_rnn.automata.inference._prefix_tree import Words
 from keras_interp_rnn.automata.machines import (
@@ -43,7 +44,7 @@ class Sample(NamedTuple):
     """
 
     words: list[Word]
-    labels: NDArray[Any]
+    labels: AnyArray
     counts: NDArray[np.int64]
     held_out: NDArray[np.bool_]
     alphabet: tuple[Hashable, ...]
@@ -51,7 +52,7 @@ class Sample(NamedTuple):
     accepted: Hashable = True
     rejected: Hashable = False
 
-    def of(self, labels: Iterable[Hashable]) -> NDArray[Any]:
+    def of(self, labels: Iterable[Hashable]) -> AnyArray:
         """Labels of the words in the form of `labels`; -1 for a label outside `classes`."""
         place = {label: i for i, label in enumerate(self.classes)}
         return np.array([place.get(label, -1) for label in labels]).astype(self.labels.dtype)
@@ -62,16 +63,16 @@ class Sample(NamedTuple):
         words = [tuple(column[symbol] for symbol in word) for word in _before(until, self.words)]
         return Words(words, self.labels.astype(np.int64), len(column), len(self.classes), until)
 
-    def labels_by(self, automaton: MooreMachine) -> NDArray[Any]:
+    def labels_by(self, automaton: MooreMachine) -> AnyArray:
         """The labels that an automaton gives to the words, in the form of `labels`."""
         return self.of(automaton.output(word) for word in self.words)
 
-    def balanced_accuracy(self, predictions: NDArray[Any]) -> float:
+    def balanced_accuracy(self, predictions: AnyArray) -> float:
         """Mean over the labels of the fraction of their words that are predicted."""
         labels = self.labels
         return float(np.mean([np.mean(predictions[labels == label] == label) for label in np.unique(labels)]))
 
-    def num_contradicted(self, predictions: NDArray[Any]) -> NDArray[np.int64]:
+    def num_contradicted(self, predictions: AnyArray) -> NDArray[np.int64]:
         """(N,), the number of labels of each word, copies included, that differ from a prediction."""
         places = predictions.astype(np.int64)
         agreeing = np.take_along_axis(self.counts, np.maximum(places, 0)[:, None], axis=1)[:, 0]
@@ -80,7 +81,7 @@ class Sample(NamedTuple):
 
 def sample_of(
     words: Iterable[Iterable[Hashable]],
-    labels: Iterable[Any],
+    labels: Iterable[object],
     alphabet: Iterable[Hashable] | None,
     seed: int,
     *,

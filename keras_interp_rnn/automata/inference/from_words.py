@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -100,7 +100,7 @@ class Inference(Evidence):
 
 def infer(
     words: Iterable[Iterable[Hashable]],
-    labels: Iterable[Any],
+    labels: Iterable[object],
     *,
     alphabet: Iterable[Hashable] | None = None,
     label_noise: float | None = 0.0,

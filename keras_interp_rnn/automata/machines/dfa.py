@@ -81,7 +81,7 @@ class DFA(MooreMachine):
         object.__setattr__(self, "outputs", tuple(state in states for state in range(len(self))))
 
     @classmethod
-    def _of(cls, transitions: Any, outputs: Sequence[Any], start: int, alphabet: Any) -> DFA:
+    def _of(cls, transitions: Any, outputs: Sequence[object], start: int, alphabet: Any) -> DFA:
         accepting = [state for state, output in enumerate(outputs) if output]
         return DFA(transitions, accepting, start=start, alphabet=alphabet)
 
@@ -326,7 +326,7 @@ class DFA(MooreMachine):
 
 
 def automaton_of(
-    transitions: Any, outputs: Sequence[Hashable], labels: Sequence[Hashable], *, start: int = 0, alphabet: Any
+    transitions: object, outputs: Sequence[Hashable], labels: Sequence[Hashable], *, start: int = 0, alphabet: object
 ) -> MooreMachine:
     """The automaton with these outputs: a `DFA` if the labels are False and True, else a `MooreMachine`."""
     kind: type[MooreMachine] = DFA if tuple(labels) == (False, True) else MooreMachine

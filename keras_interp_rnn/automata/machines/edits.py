@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +108,7 @@ class Edit(Sentence):
         return Table(text, columns, folded=True)
 
 
-def smallest_edit(dfa: Any, word: Iterable[Hashable], *, label: Hashable = None) -> Edit:
+def smallest_edit(dfa: object, word: Iterable[Hashable], *, label: Hashable = None) -> Edit:
     """The smallest number of substitutions, insertions and deletions that gives a word another label.
 
     Args:
@@ -228,7 +228,9 @@ class _Product:
                 changes.append(("insert", i, None, new))
         return changes[::-1]
 
-    def _before(self, row: Distances, distance: Any, state: int, symbol: int | None = None) -> tuple[int, int] | None:
+    def _before(
+        self, row: Distances, distance: object, state: int, symbol: int | None = None
+    ) -> tuple[int, int] | None:
         """A state at a distance, and a symbol that leads from it to another state; None if there is none."""
         leads = self.transitions == state
         if symbol is not None:

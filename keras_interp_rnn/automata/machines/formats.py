@@ -26,7 +26,7 @@ class Table(NamedTuple):
     alphabet: tuple[Hashable, ...]
 
 
-def _check_for_json(symbols: Iterable[Any], outputs: Iterable[Any]) -> None:
+def _check_for_json(symbols: Iterable[object], outputs: Iterable[object]) -> None:
     """Raises ValueError unless symbols are strings and integers, and outputs these or bools."""
     for symbol in symbols:
         if not isinstance(symbol, (str, int)) or isinstance(symbol, bool):
@@ -195,7 +195,7 @@ def _numbered(names: Sequence[Hashable]) -> str:
     return text.replace("*/", "* /").replace("/*", "/ *").replace("\\", "\\\\")
 
 
-def checked_text(text: Any, what: str) -> str:
+def checked_text(text: object, what: str) -> str:
     """A text without the byte order mark of its file; raises ValueError if it is no string."""
     if not isinstance(text, str):
         raise ValueError(f"{what} must be read from a string. Received: {type(text).__name__}. Pass the file's text.")

@@ -124,7 +124,7 @@ class MooreMachine(Shown):
             )
 
     @classmethod
-    def _of(cls: type[Self], transitions: Any, outputs: Sequence[Any], start: int, alphabet: Any) -> Self:
+    def _of(cls: type[Self], transitions: object, outputs: Sequence[object], start: int, alphabet: object) -> Self:
         """The automaton with these outputs."""
         make: Any = cls
         made: Self = make(transitions, outputs, start=start, alphabet=alphabet)
@@ -142,7 +142,7 @@ class MooreMachine(Shown):
         """The arguments of its constructor."""
         return formats.Table(self.transitions, self.outputs, self.start, self.alphabet)
 
-    def _set_table(self, transitions: Any, start: Any, alphabet: Any) -> None:
+    def _set_table(self, transitions: object, start: object, alphabet: object) -> None:
         """Sets the fields of the table; raises ValueError unless all states and symbols are the automaton's."""
         symbols = distinct_symbols(alphabet)
         if not isinstance(transitions, Iterable):

@@ -95,7 +95,7 @@ def automaton_tag(
     *,
     table: Callable[[FiniteAutomaton], dict[str, Any]],
     reference: FiniteAutomaton | None,
-    **measured: Any,
+    **measured: object,
 ) -> Tag:
     """As `MooreMachine.tag`; `table` is a machine as the plugin reads it."""
     probabilities = pairs = None

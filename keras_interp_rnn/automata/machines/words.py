@@ -14,7 +14,7 @@ from keras_interp_rnn._checks import invalid
 Word = tuple[Hashable, ...]
 
 
-def checked_symbols(symbols: Any) -> tuple[Hashable, ...]:
+def checked_symbols(symbols: object) -> tuple[Hashable, ...]:
     """The symbols of an alphabet; raises ValueError unless a model can save them."""
     return checked_labels(distinct_symbols(symbols), "Symbols")
 
@@ -29,12 +29,12 @@ def checked_labels(labels: tuple[Hashable, ...], kind: str = "Labels") -> tuple[
     return labels
 
 
-def optional_alphabet(symbols: Any) -> tuple[Hashable, ...] | None:
+def optional_alphabet(symbols: object) -> tuple[Hashable, ...] | None:
     """As `distinct_symbols`, with None for None."""
     return None if symbols is None else distinct_symbols(symbols)
 
 
-def checked_word(word: Any) -> Iterable[Hashable]:
+def checked_word(word: object) -> Iterable[Hashable]:
     """A word; raises ValueError unless it is iterable."""
     if not isinstance(word, Iterable):
         raise ValueError(f"A word must be a sequence of symbols. Received: {word!r}. Pass () for the empty word.")
@@ -48,7 +48,7 @@ ACCEPTED = {
 """Pairs of labels in lower case: the one that means rejected -> the one that means accepted."""
 
 
-def labels_and_classes(labels: Iterable[Any]) -> tuple[NDArray[np.int64], tuple[Hashable, ...]]:
+def labels_and_classes(labels: Iterable[object]) -> tuple[NDArray[np.int64], tuple[Hashable, ...]]:
     """The index of each label among the different ones, and these; the second of two means that a word is accepted.
 
     Of two numbers the larger means accepted, as True does; of two strings the one that `ACCEPTED` maps the other to.
@@ -93,7 +93,7 @@ def _rejected_and_accepted(first: Any, second: Any) -> tuple[Hashable, Hashable]
     )
 
 
-def _plain(label: Any) -> Any:
+def _plain(label: object) -> Any:
     """A label as a plain value of Python; raises ValueError if it is missing or an array of several."""
     if hasattr(label, "dtype"):  # NumPy's, or a tensor
         array = np.asarray(label)
@@ -117,7 +117,7 @@ def ordered(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
         return tuple(sorted(different, key=lambda label: (type(label).__name__, repr(label))))
 
 
-def names_of_states(names: Any, states: int) -> list[str]:
+def names_of_states(names: object, states: int) -> list[str]:
     """A name for each state, by default its number; raises ValueError if there are more or fewer."""
     if names is None:
         return [str(state) for state in range(states)]

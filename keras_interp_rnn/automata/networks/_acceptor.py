@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._backend.keras_quirks import walk_layers
 from keras_interp_rnn._checks import invalid
-from keras_interp_rnn._program import (
+from keras_interp_rnn._network import (
     GivenAlphabet,
     TextLayerAlphabet,
     apply_head,
@@ -27,9 +27,10 @@ from keras_interp_rnn._program import (
     recurrent_layer_inputs,
     regularized_stack,
     resolve_alphabet,
-    step_cell,
 )
-from keras_interp_rnn._types import Array
+from keras_interp_rnn._program import step_cell
+from keras_interp_rnn._program.graph import inputs_of
+from keras_interp_rnn._types import AnyArray, Array
 from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.automata.machines import Word
 from keras_interp_rnn.automata.networks._reader import WordReader, fitted
@@ -103,7 +104,7 @@ class Acceptor(WordReader):
     # Its parts
 
     @cached_property
-    def features(self) -> dict[int, NDArray[Any]]:
+    def features(self) -> dict[int, AnyArray]:
         """Id of a symbol or a token -> the features that the first layer reads."""
         ids = [*self.symbol_ids, *self.token_ids]
         column = np.array(ids, np.int32)[:, None]
@@ -137,7 +138,7 @@ class Acceptor(WordReader):
         states = [ops.convert_to_numpy(layer.get_initial_state(batch_size=1)[0]) for layer in self.layers]
         return self.transitions(states, self.features[self.first_id][None])
 
-    def transitions(self, states: Sequence[NDArray[Any]], features: NDArray[Any]) -> list[Array]:
+    def transitions(self, states: Sequence[AnyArray], features: AnyArray) -> list[Array]:
         """Alpha (rows, k) of each layer after reading features (rows, f) in states (rows, n) of each layer."""
         alphas: list[Array] = []
         for i, (layer, state) in enumerate(zip(self.layers, states, strict=True)):
@@ -165,7 +166,7 @@ class Acceptor(WordReader):
             return classes, np.asarray(values[:, 0] - decision_threshold(self.model))
         return classes, np.diff(np.sort(values, axis=-1)[:, -2:])[:, 0]
 
-    def _above(self, i: int, states: Array) -> NDArray[Any]:
+    def _above(self, i: int, states: Array) -> AnyArray:
         """The input of layer i + 1 when layer i has these states; the states themselves after the last layer."""
         if i + 1 == len(self.layers):
             return states
@@ -173,7 +174,7 @@ class Acceptor(WordReader):
         return np.asarray(read_above(self.model, below, above, np.asarray(states, below.variable_dtype)))
 
 
-def _step(cell: Any, states: NDArray[Any], inputs: NDArray[Any]) -> tuple[Array, Array]:
+def _step(cell: Any, states: AnyArray, inputs: AnyArray) -> tuple[Array, Array]:
     """Outputs u (rows, n) and alpha (rows, k) of one step of a cell from states h (rows, n)."""
     h = ops.convert_to_tensor(np.asarray(states, cell.variable_dtype))
     _, [u, *_] = step_cell(cell.cell, ops.convert_to_tensor(inputs), [h])
@@ -182,7 +183,7 @@ def _step(cell: Any, states: NDArray[Any], inputs: NDArray[Any]) -> tuple[Array,
     return u, alpha
 
 
-def open_reader(model: Any, alphabet: GivenAlphabet | None = None, *, compiled: bool = False) -> WordReader:
+def open_reader(model: object, alphabet: GivenAlphabet | None = None, *, compiled: bool = False) -> WordReader:
     """The reader of a model.
 
     Args:
@@ -194,7 +195,7 @@ def open_reader(model: Any, alphabet: GivenAlphabet | None = None, *, compiled: 
     """
     if not isinstance(model, keras.Model):
         raise invalid("network", "a keras.Model", model)
-    if not hasattr(model, "inputs"):
+    if not inputs_of(model):
         model(keras.Input((None,), dtype="int32"))  # builds a Sequential model without an Input
     if any(str(tensor.dtype) == "string" for tensor in model.inputs):
         raise ValueError(

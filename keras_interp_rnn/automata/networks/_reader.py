@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from keras_interp_rnn._alphabet import Alphabet, shown_symbols, token_ids
 from keras_interp_rnn._backend.keras_quirks import walk_layers
-from keras_interp_rnn._program import carried_states, predicted_classes
+from keras_interp_rnn._network import carried_states, predicted_classes
+from keras_interp_rnn._types import AnyArray
 from keras_interp_rnn.analysis import trace
 from keras_interp_rnn.automata.machines import Word, checked_words
 
@@ -85,9 +86,9 @@ class WordReader:
         length = self.model.input_shape[1]
         return None if length is None else length - len(self.token_ids)
 
-    def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
+    def classify(self, words: Iterable[Iterable[Hashable]]) -> AnyArray:
         """The label that the model gives each word; with one output whether it accepts the word."""
-        labels: NDArray[Any] = np.empty(len(self.labels), object)
+        labels: AnyArray = np.empty(len(self.labels), object)
         labels[:] = self.labels
         if {type(label) for label in self.labels} in ({bool}, {int}, {str}):
             plain = np.array(self.labels)
@@ -98,7 +99,7 @@ class WordReader:
         """The index of each word's label in `labels`."""
         return predicted_classes(self.model, self.outputs(words))
 
-    def outputs(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
+    def outputs(self, words: Iterable[Iterable[Hashable]]) -> AnyArray:
         """The model's outputs (words, outputs)."""
         tuples = [tuple(word) for word in checked_words(words)]
         # Rounded up, as the model is traced for every length; a model that reads padding reads each length by itself.
@@ -106,7 +107,7 @@ class WordReader:
         extra = len(self.token_ids)
         lengths = [max(1, len(word) + extra) if exact else rounded(len(word) + 2) for word in tuples]
         order = sorted(range(len(tuples)), key=lengths.__getitem__)
-        outputs: NDArray[Any] = np.zeros((len(tuples), self.model.output_shape[-1]))
+        outputs: AnyArray = np.zeros((len(tuples), self.model.output_shape[-1]))
         first = 0
         while first < len(order):
             longest = lengths[order[first]]
@@ -170,7 +171,7 @@ class WordReader:
         """As `classes`, for words as rows of ids."""
         return predicted_classes(self.model, self.outputs_of_rows(ids))
 
-    def outputs_of_rows(self, ids: NDArray[np.int32]) -> NDArray[Any]:
+    def outputs_of_rows(self, ids: NDArray[np.int32]) -> AnyArray:
         """As `outputs`, for words as rows of ids."""
         rows = max(1, CHUNK // ids.shape[1])
         found = []
@@ -179,7 +180,7 @@ class WordReader:
                 found.append(self._run(ids[first : first + rows]))
         return np.concatenate(found)
 
-    def _run(self, ids: NDArray[np.int32]) -> NDArray[Any]:
+    def _run(self, ids: NDArray[np.int32]) -> AnyArray:
         if not self.compiled:
             return np.asarray(ops.convert_to_numpy(self.model(ids, training=False)))
         padded = np.pad(ids, ((0, rounded(len(ids)) - len(ids)), (0, 0)), mode="edge")  # few shapes are compiled

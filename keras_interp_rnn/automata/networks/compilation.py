@@ -20,7 +20,6 @@ A GRU does the same with its update gate closed and its reset gate open.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import keras
 import numpy as np
@@ -53,7 +52,7 @@ def compile(
     layer: str = "SRGRU",
     *,
     temperature: float = 0.0625,
-    transition: Any = "mixture",
+    transition: object = "mixture",
     dtype: str = "float32",
 ) -> keras.Model:
     r"""A network that classifies words as an automaton does, with weights computed from the automaton.
@@ -129,7 +128,7 @@ def _isan(dfa: MooreMachine, dtype: str) -> keras.Model:
     return model
 
 
-def _recognizer(dfa: MooreMachine, layer: str, temperature: float, transition: Any, dtype: str) -> Recognizer:
+def _recognizer(dfa: MooreMachine, layer: str, temperature: float, transition: object, dtype: str) -> Recognizer:
     symbols, labels = checked_symbols(dfa.alphabet), checked_labels(dfa.labels) if len(dfa.labels) > 2 else None
     table = np.array(dfa.transitions)
     leads = sorted({(int(target), column) for (_, column), target in np.ndenumerate(table)})

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from keras_interp_rnn._checks import choice
-from keras_interp_rnn._program import GivenAlphabet
+from keras_interp_rnn._network import GivenAlphabet
 from keras_interp_rnn._results import Column, Table, View, counted, texts
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.automata.machines import (
@@ -114,7 +114,7 @@ class Extraction(OfNetwork):
 
 
 def extract(
-    network: Any,
+    network: object,
     data: Iterable[Iterable[Hashable]] | None = None,
     *,
     method: str = "exact",

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import keras
-from numpy.typing import NDArray
 
 from keras_interp_rnn._alphabet import Alphabet
 from keras_interp_rnn._results import Table, counted
+from keras_interp_rnn._types import AnyArray
 from keras_interp_rnn.automata.inference import Evidence
 from keras_interp_rnn.automata.networks._acceptor import Acceptor
 
@@ -46,7 +46,7 @@ class Recognizer(keras.Sequential):
         return config if self.labels is None else {**config, "labels": list(self.labels)}
 
     @classmethod
-    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Recognizer:
+    def from_config(cls, config: dict[str, Any], custom_objects: object = None) -> Recognizer:
         report = config.get("report", config.get("verdict"))  # "verdict" until 0.1
         rest = {name: value for name, value in config.items() if name not in ("report", "verdict", "labels")}
         if not isinstance(rest.get("layers"), list):
@@ -65,7 +65,7 @@ class Recognizer(keras.Sequential):
             ) from None
         return model
 
-    def classify(self, words: Iterable[Iterable[Hashable]]) -> NDArray[Any]:
+    def classify(self, words: Iterable[Iterable[Hashable]]) -> AnyArray:
         """Whether the network accepts each word, or the label that it gives each word.
 
         Args:

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_interp_rnn._alphabet import Alphabet, distinct_symbols
 from keras_interp_rnn._checks import integer, invalid, positive
 from keras_interp_rnn._io import say
-from keras_interp_rnn._types import Ints
+from keras_interp_rnn._types import AnyArray, Ints
 from keras_interp_rnn.automata.machines import Word
 from keras_interp_rnn.automata.networks import WordReader, open_reader
 
@@ -39,7 +38,7 @@ class Function:
     max_length = None
     labels = None
 
-    def __init__(self, function: Callable[[Any], Any], alphabet: Any) -> None:
+    def __init__(self, function: Callable[[Any], Any], alphabet: object) -> None:
         if alphabet is None:
             raise ValueError(
                 f"A function of words must come with its alphabet. Received: {function!r} alone. Pass alphabet= with "
@@ -63,9 +62,9 @@ class Function:
             raise self._invalid(f"{len(found)} in a {kind}" if hasattr(found, "__len__") else kind, len(words))
         return [value.item() if isinstance(value, np.generic) else value for value in found]
 
-    def classify(self, words: Sequence[Word]) -> NDArray[Any]:
+    def classify(self, words: Sequence[Word]) -> AnyArray:
         """The labels of words."""
-        labels: NDArray[Any] = np.empty(len(words), object)
+        labels: AnyArray = np.empty(len(words), object)
         for row, (word, label) in enumerate(zip(words, self.answers(words), strict=True)):
             if label is None or isinstance(label, float | complex) or not isinstance(label, Hashable):
                 raise ValueError(
@@ -92,7 +91,7 @@ class Function:
 Network = WordReader | Function
 
 
-def open_network(network: Any, alphabet: Any) -> Network:
+def open_network(network: object, alphabet: object) -> Network:
     """A Keras model or a function as a network that is asked.
 
     Raises:
@@ -163,7 +162,7 @@ class Asked:
         known: word -> its answer. num_words: number of words read, those asked again included.
     """
 
-    def __init__(self, answers: Callable[[Sequence[Word]], NDArray[Any]], network: Network, seed: int) -> None:
+    def __init__(self, answers: Callable[[Sequence[Word]], AnyArray], network: Network, seed: int) -> None:
         self.answers, self.network = answers, network
         self.known: dict[Word, Any] = {}
         self.order: list[Word] = []  # the known words as they were asked

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from keras_interp_rnn._alphabet import shown_symbols
 from keras_interp_rnn._checks import integer
 from keras_interp_rnn._io import say
-from keras_interp_rnn._program import GivenAlphabet
+from keras_interp_rnn._network import GivenAlphabet
 from keras_interp_rnn._results import Table, View, counted, nth, shown_word
 from keras_interp_rnn.automata.inference import interval
 from keras_interp_rnn.automata.machines import (
@@ -98,7 +98,7 @@ class Learned(OfNetwork):
 
 
 def learn(
-    network: Any,
+    network: object,
     alphabet: GivenAlphabet | None = None,
     *,
     words: Iterable[Iterable[Hashable]] = (),

@@ -43,7 +43,7 @@ class Builder(tfds.core.GeneratorBasedBuilder):
     MANUAL_DOWNLOAD_INSTRUCTIONS = f"Put {URL} there."
 
     def __init__(
-        self, *, source: str | os.PathLike[str] | None = None, data_dir: str | os.PathLike[str], **kwargs: Any
+        self, *, source: str | os.PathLike[str] | None = None, data_dir: str | os.PathLike[str], **kwargs: object
     ) -> None:
         self._source = None if source is None else existing_file(source, "source")
         if self._source is not None:

@@ -6,8 +6,8 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import analysis
-from keras_interp_rnn._program.network import open_network
-from keras_interp_rnn._program.prefixes import Prefixes
+from keras_interp_rnn._network.prefixes import Prefixes
+from keras_interp_rnn._network.vectors import open_network
 from keras_interp_rnn.analysis.attribution.coalitions import exact_values
 from tests.oracles import shapley
 

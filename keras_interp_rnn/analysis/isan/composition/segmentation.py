@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from keras_interp_rnn._types import AnyArray
+
+Array = AnyArray
 Word = tuple[int, ...]
 
 MAX_LENGTH = 63

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from keras_interp_rnn._arrays import as_symbols, check_range, listed
 from keras_interp_rnn._checks import choice, positive
-from keras_interp_rnn._program import AffineReading, as_symbols, check_range, listed
+from keras_interp_rnn._network import AffineReading
 from keras_interp_rnn._results import Unpackable
 from keras_interp_rnn.affine import AffineMap
 from keras_interp_rnn.analysis.isan.composition import reader, scorer, segmentation
@@ -90,10 +90,10 @@ class CompositionTable:
 
     def __init__(
         self,
-        network: Any,
+        network: object,
         words: Iterable[Sequence[int]],
         *,
-        readout: Any = None,
+        readout: object = None,
         max_bytes: int = 256 * 2**20,
         dtype: str = "float32",
     ) -> None:
@@ -276,7 +276,7 @@ def _check_word(word: Sequence[int], vocabulary_size: int) -> Word:
     return tuple(symbols.tolist())
 
 
-def _head(network: Any, readout: Any) -> tuple[AffineMap | None, int]:
+def _head(network: object, readout: object) -> tuple[AffineMap | None, int]:
     """The affine readout and its number of outputs; None and 0 for a layer without one."""
     if readout is None and not hasattr(network, "layers"):
         return None, 0

@@ -14,26 +14,29 @@ from typing import Any, SupportsInt
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_interp_rnn._alphabet import Alphabet, distinct_names
+from keras_interp_rnn._arrays import as_array
 from keras_interp_rnn._backend.keras_quirks import nodes_of
 from keras_interp_rnn._checks import is_integer
-from keras_interp_rnn._program.arrays import as_array
-from keras_interp_rnn._program.text_layers import (
+from keras_interp_rnn._network.text_layers import (
     TEXT_LAYERS,
     TextLayerAlphabet,
     after_text_layers,
     as_strings,
     is_text,
 )
+from keras_interp_rnn._program.graph import inputs_of
 from keras_interp_rnn._results import visible
+from keras_interp_rnn._types import AnyArray
 
 GivenAlphabet = Any
 """An alphabet as users pass it: any of those above."""
 
 
-def resolve_alphabet(network: Any, given: GivenAlphabet | None = None, reads: int = 0) -> tuple[Any, Alphabet | None]:
+def resolve_alphabet(
+    network: object, given: GivenAlphabet | None = None, reads: int = 0
+) -> tuple[Any, Alphabet | None]:
     """A network that reads ids, and its alphabet: the one given, else the one that it carries; None where it has none.
 
     Args:
@@ -46,7 +49,7 @@ def resolve_alphabet(network: Any, given: GivenAlphabet | None = None, reads: in
     """
     if not isinstance(network, keras.layers.Layer) and isinstance(getattr(network, "model", None), keras.Model):
         raise ValueError(f"A network must be a Keras model. Received: a {type(network).__name__}. Pass its `model`.")
-    several = getattr(network, "inputs", None) or ()
+    several = inputs_of(network)
     network, layer = after_text_layers(network, reads)
     if layer is not None:
         carried: Alphabet | None = alphabet_of(layer)
@@ -81,7 +84,7 @@ def alphabet_of(given: GivenAlphabet) -> Alphabet:
     return Alphabet(distinct_names(names))
 
 
-def _carried(model: Any) -> Alphabet | None:
+def _carried(model: object) -> Alphabet | None:
     """The alphabet that a layer of a model carries."""
     for part in getattr(model, "layers", []):
         if hasattr(part, "layers"):
@@ -107,7 +110,7 @@ def _of_input(model: Any, index: int) -> Alphabet | None:
     return None
 
 
-def read_text(what: str, given: Any, alphabet: Alphabet | None, *, end: bool = True) -> NDArray[Any]:
+def read_text(what: str, given: Any, alphabet: Alphabet | None, *, end: bool = True) -> AnyArray:
     """One text, ids or a string or a list of symbols, as an array of ids; without `end` as one that goes on.
 
     Raises:
@@ -156,7 +159,7 @@ def token_name(alphabet: Alphabet | None, token: SupportsInt) -> str:
 
 
 def token_names(
-    inputs: Any, alphabet: Alphabet | None = None, *, backwards: bool = False
+    inputs: object, alphabet: Alphabet | None = None, *, backwards: bool = False
 ) -> tuple[tuple[str, ...], ...]:
     """The names of ids (batch, time), as views show them; () for any other input.
 

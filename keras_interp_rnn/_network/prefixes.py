@@ -16,10 +16,10 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._network.entering import is_of_each_step
+from keras_interp_rnn._network.vectors import Network
 from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._program.along import CellAlong, Mask, read_by_equations
-from keras_interp_rnn._program.entering import is_of_each_step
-from keras_interp_rnn._program.network import Network
 from keras_interp_rnn._program.values import Cells, Step, forward
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import NUMPY

@@ -7,8 +7,8 @@ from keras import layers as L
 from keras import ops
 
 from keras_interp_rnn import analysis, layers
-from keras_interp_rnn._program.network import open_network
-from keras_interp_rnn._program.prefixes import Prefixes, is_read_by_steps
+from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
+from keras_interp_rnn._network.vectors import open_network
 from tests.oracles.shapley import coalitions, of_steps
 
 STEPS, FEATURES, SYMBOLS = 5, 3, 7

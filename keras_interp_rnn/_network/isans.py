@@ -11,14 +11,14 @@ import numpy as np
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._alphabet import Alphabet, distinct_names
-from keras_interp_rnn._program.affine_reading import AffineReading
+from keras_interp_rnn._network.affine_network import AffineReading
 from keras_interp_rnn._types import Array
 
 MAX_VALUES = {"float16": 65_504.0, "float32": float(np.finfo(np.float32).max), "bfloat16": 3.3895e38}
 """Largest number of each dtype."""
 
 
-def isan_like(network: Any, kernel: Array, bias: Array, initial_state: Array, dtype: str) -> Any:
+def isan_like(network: object, kernel: Array, bias: Array, initial_state: Array, dtype: str) -> Any:
     """A built ISAN layer with the arguments of the one in `network`, and these weights.
 
     Raises:

@@ -22,12 +22,12 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
-from keras_interp_rnn._program.arrays import MAX_DIFFERENCE, as_float64
+from keras_interp_rnn._arrays import MAX_DIFFERENCE, as_float64
+from keras_interp_rnn._network.inputs import as_declared
 from keras_interp_rnn._program.graph import computing_layers, runs_its_graph
-from keras_interp_rnn._program.inputs import as_declared
 from keras_interp_rnn._program.read import read_opaque
 from keras_interp_rnn._program.values import forward, with_functions
-from keras_interp_rnn._types import Array
+from keras_interp_rnn._types import AnyArray, Array
 
 OF_OUTPUT, OF_STATES = 8, 32
 """Roundings of an output, and of what makes it move, that are allowed."""
@@ -35,7 +35,7 @@ OF_OUTPUT, OF_STATES = 8, 32
 TINY = 2.0**-6
 """A part of a rounding of 1: smaller outputs may be differences of numbers that are rounded, as after tanh_shrink."""
 
-Run = Callable[[list[NDArray[Any]]], Array]
+Run = Callable[[list[AnyArray]], Array]
 """The outputs (rows, outputs) of the network itself for an array of each of its inputs."""
 
 
@@ -84,7 +84,7 @@ def nothing(inputs: Array, reads_symbols: bool) -> Array:
 class Batch(NamedTuple):
     """Inputs among others: in which rows of the arrays these are, and the others."""
 
-    arrays: list[NDArray[Any]]
+    arrays: list[AnyArray]
     rows: NDArray[np.intp]
     others: NDArray[np.intp]
 
@@ -100,21 +100,21 @@ class Given(NamedTuple):
 
     network: Any
     run: Run
-    inputs: list[NDArray[Any]]
-    others: list[NDArray[Any]] | None
+    inputs: list[AnyArray]
+    others: list[AnyArray] | None
     output: Array
     changed: Array | None
     among: Array
     batch: Batch | None
 
-    def with_others(self) -> list[NDArray[Any]]:
+    def with_others(self) -> list[AnyArray]:
         """The inputs, and below them the changed ones."""
         if self.others is None:
             return self.inputs
         return [np.concatenate(pair) for pair in zip(self.inputs, self.others, strict=True)]
 
 
-def runs_of(network: Any, run: Run, inputs: Sequence[NDArray[Any]], varies: int, size: int | None) -> Given:
+def runs_of(network: Any, run: Run, inputs: Sequence[AnyArray], varies: int, size: int | None) -> Given:
     """Runs a network twice on its inputs, the second time among changed ones.
 
     Args:
@@ -143,7 +143,7 @@ def runs_of(network: Any, run: Run, inputs: Sequence[NDArray[Any]], varies: int,
     )
 
 
-def _among(inputs: list[NDArray[Any]], others: list[NDArray[Any]], size: int | None) -> Iterator[tuple[Batch, bool]]:
+def _among(inputs: list[AnyArray], others: list[AnyArray], size: int | None) -> Iterator[tuple[Batch, bool]]:
     """Batches with other sequences, and whether these are changed ones: for networks that read any, or an even number.
 
     The first has one more row, of the largest vectors. In all of them the neighbours of a sequence are other ones.
@@ -158,7 +158,7 @@ def _among(inputs: list[NDArray[Any]], others: list[NDArray[Any]], size: int | N
         yield Batch(pairs, 2 * each, 2 * each + 1), are_changed
 
 
-def _changed(given: NDArray[Any], size: int | None) -> NDArray[Any]:
+def _changed(given: AnyArray, size: int | None) -> AnyArray:
     """Other inputs of values that occur, in other numbers too; steps of zeros are left as they are."""
     rng = np.random.default_rng(0)
     are_ids = size is not None or given.dtype.kind in "iu"
@@ -180,7 +180,7 @@ def _changed(given: NDArray[Any], size: int | None) -> NDArray[Any]:
     return moved.reshape(given.shape)
 
 
-def other_ids(ids: NDArray[Any], size: int | None) -> NDArray[Any]:
+def other_ids(ids: AnyArray, size: int | None) -> AnyArray:
     """Ids that occur and, where these are few, their neighbours, in order: none that a table might not have."""
     words = np.unique(ids.astype(np.int64) if ids.dtype.kind == "u" else ids)
     words = words if size is None else words[(words >= 0) & (words < size)]
@@ -218,7 +218,7 @@ def difference(opened: Opened, given: Given, absent: Absent) -> tuple[float, flo
     return float(apart[worst]), float(np.abs(found - without)[worst])
 
 
-def _allowed(network: Any, own: Array, found: Array, without: Array) -> Array:
+def _allowed(network: object, own: Array, found: Array, without: Array) -> Array:
     """The rounding of each output, and the part of its change that is put down to it."""
     size, moves = _size(own, found, without)
     change = np.nan_to_num(_apart(found, without), posinf=0.0)
@@ -227,7 +227,7 @@ def _allowed(network: Any, own: Array, found: Array, without: Array) -> Array:
     return allowed
 
 
-def _rounding(network: Any, own: Array, found: Array, without: Array) -> Array:
+def _rounding(network: object, own: Array, found: Array, without: Array) -> Array:
     """By how much two equal runs may differ: sums of float32 in another order, and a digit of what is coarser."""
     size, moves = _size(own, found, without)
     single = float(np.finfo("float32").eps)
@@ -242,7 +242,7 @@ def _size(own: Array, found: Array, without: Array) -> tuple[Array, Array]:
     return np.fmax(np.abs(own), np.abs(without)), moves
 
 
-def _coarsest(network: Any) -> tuple[str, float]:
+def _coarsest(network: object) -> tuple[str, float]:
     """The coarsest dtype that a layer computes in, and its rounding."""
     dtypes = {computed_in(dtype) for dtype in {str(layer.compute_dtype) for layer in computing_layers(network)}}
     coarsest = max(dtypes & MAX_DIFFERENCE.keys(), key=MAX_DIFFERENCE.__getitem__, default="float32")
@@ -294,7 +294,7 @@ def _apart(first: Array, second: Array) -> Array:
         return np.abs(np.where(first == second, 0.0, first - second))
 
 
-def _first_apart(network: Any, inputs: Sequence[Any], batch: Batch) -> str | None:
+def _first_apart(network: object, inputs: Sequence[Any], batch: Batch) -> str | None:
     """The first operation of a model that makes something else of the same sequences, inside of another batch."""
     if not isinstance(network, keras.Model) or not runs_its_graph(network):
         return None

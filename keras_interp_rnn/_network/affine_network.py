@@ -11,10 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from keras_interp_rnn._alphabet import Alphabet
-from keras_interp_rnn._backend.keras_quirks import walk_layers
-from keras_interp_rnn._cells import built_for, equations_of
-from keras_interp_rnn._program.affine_layers import describe, is_isan_cell, is_linear_recurrence, reads_symbols
-from keras_interp_rnn._program.arrays import (
+from keras_interp_rnn._arrays import (
     as_array,
     as_float64,
     as_symbols,
@@ -22,14 +19,17 @@ from keras_interp_rnn._program.arrays import (
     check_finite,
     without_unread,
 )
+from keras_interp_rnn._backend.keras_quirks import walk_layers
+from keras_interp_rnn._cells import built_for, equations_of
+from keras_interp_rnn._network.affine_steps import affine_maps
+from keras_interp_rnn._network.lost_masks import warn_of_lost_masks
+from keras_interp_rnn._network.recurrent import recurrent_layer_inputs
+from keras_interp_rnn._network.texts import GivenAlphabet, read_text, resolve_alphabet
+from keras_interp_rnn._program.affine_layers import describe, is_isan_cell, is_linear_recurrence, reads_symbols
 from keras_interp_rnn._program.fold import SYMBOLS, Content, fold
-from keras_interp_rnn._program.graph import makes_mask
-from keras_interp_rnn._program.linear_recurrences import affine_maps
-from keras_interp_rnn._program.lost_masks import warn_of_lost_masks
+from keras_interp_rnn._program.graph import is_stateful, makes_mask
 from keras_interp_rnn._program.operations import PROBABILITIES, Affine, Lookup, Scale
-from keras_interp_rnn._program.recurrent import recurrent_layer_inputs
-from keras_interp_rnn._program.texts import GivenAlphabet, read_text, resolve_alphabet
-from keras_interp_rnn._types import Array, Tensor
+from keras_interp_rnn._types import AnyArray, Array, Tensor
 from keras_interp_rnn.affine import AffineMap
 
 
@@ -92,7 +92,7 @@ class AffineReading:
         ValueError: of a model that has no graph, or several inputs.
     """
 
-    def __init__(self, network: Any, alphabet: GivenAlphabet | None = None) -> None:
+    def __init__(self, network: object, alphabet: GivenAlphabet | None = None) -> None:
         self.network, self.names = resolve_alphabet(network, alphabet)
         self.flow = fold(self.network) if isinstance(self.network, keras.Model) else None
         if self.flow is not None and self.flow.recurrences:
@@ -264,7 +264,7 @@ class AffineReading:
         return matrix, bias
 
     def centred(
-        self, readout: Any = None, origin: Any = None, vectors: Array | None = None
+        self, readout: object = None, origin: object = None, vectors: Array | None = None
     ) -> tuple[ISANWeights, AffineMap]:
         r"""Weights and readout of the same network for the states h - m.
 
@@ -324,7 +324,9 @@ class AffineReading:
             self.forwards().readout()
         return True
 
-    def open(self, symbols: Any, readout: Any = None, origin: Any = None, *, whole: bool = False) -> OpenedText:
+    def open(
+        self, symbols: object, readout: object = None, origin: object = None, *, whole: bool = False
+    ) -> OpenedText:
         """A text, ids or symbols with names, and the network that reads it.
 
         A sequence of vectors (time, features), which a linear recurrence reads, is one of as many symbols. The
@@ -362,7 +364,7 @@ class AffineReading:
         opened = opened._replace(symbols=read.astype(np.int64) if as_read else opened.symbols, same_steps=same)
         return _averaged(opened, head.mask) if head.pooled else opened
 
-    def _opened(self, read: NDArray[Any], readout: Any, origin: Any) -> OpenedText:
+    def _opened(self, read: AnyArray, readout: object, origin: object) -> OpenedText:
         """One direction, state by state."""
         vectors = read if _are_vectors(read) else None
         weights, head = self.centred(readout, origin, vectors)
@@ -388,13 +390,11 @@ class AffineReading:
         calls = [(bool(read.reason), call.mask) for call, read in self.flow.recurrences if call.layer is layer]
         if len(head.ways) > 1 or calls != [(True, None)]:
             return False
-        parts = list(walk_layers(self.network))
-        masked = any(makes_mask(part) for part in parts)
-        stateful = any(getattr(part, "stateful", False) for part in parts)
+        masked = any(makes_mask(part) for part in walk_layers(self.network))
         inside = any(part is layer for part in self.network.layers)
-        return inside and not masked and not stateful and is_linear_recurrence(layer)
+        return inside and not masked and not is_stateful(self.network) and is_linear_recurrence(layer)
 
-    def _two_ways(self, content: Content, read: NDArray[Any], head: tuple[Array, Array]) -> OpenedText:
+    def _two_ways(self, content: Content, read: AnyArray, head: tuple[Array, Array]) -> OpenedText:
         """Both directions, each with its own rows of the head."""
         layers = [way.layer for way in content.ways]
         (matrix, bias), units = head, layers[0].cell.units
@@ -414,8 +414,7 @@ class AffineReading:
         None of a cell, and of a stateful network: to run it would change its states, which need not be those at the
         start of a text.
         """
-        parts = walk_layers(self.network) if isinstance(self.network, keras.layers.Layer) else []
-        if is_isan_cell(self.network) or any(getattr(part, "stateful", False) for part in parts):
+        if is_isan_cell(self.network) or is_stateful(self.network):
             return None
         computed = self.network(keras.ops.convert_to_tensor(inputs), training=False)
         own = as_float64(computed[0] if isinstance(computed, (list, tuple)) else computed)
@@ -432,7 +431,7 @@ def _built_cell(layer: Any) -> Any:
     return cell
 
 
-def _text(symbols: Any, names: Alphabet | None) -> NDArray[Any]:
+def _text(symbols: object, names: Alphabet | None) -> AnyArray:
     """A text as ids, or one sequence of vectors (time, features)."""
     given = None if isinstance(symbols, str) else np.asarray(symbols)
     if given is None or not _are_vectors(given):
@@ -441,12 +440,12 @@ def _text(symbols: Any, names: Alphabet | None) -> NDArray[Any]:
     return np.asarray(vectors, np.float64)
 
 
-def _rows(read: NDArray[Any], weights: ISANWeights) -> NDArray[np.int64]:
+def _rows(read: AnyArray, weights: ISANWeights) -> NDArray[np.int64]:
     """Which matrix each step applies: that of its id, or of its vector."""
     return np.arange(len(read)) if _are_vectors(read) else as_symbols(read, len(weights.kernel))
 
 
-def _are_vectors(read: NDArray[Any]) -> bool:
+def _are_vectors(read: AnyArray) -> bool:
     return read.ndim == 2 and np.issubdtype(read.dtype, np.floating)
 
 
@@ -476,7 +475,7 @@ def matrix_and_offset(operation: Affine | Scale, dtype: Any = np.float64) -> tup
     return np.diag(factor), offset - centre * factor
 
 
-def vectors_of(cell: Any, given: Array | None, lookup: Lookup | None) -> Array:
+def vectors_of(cell: object, given: Array | None, lookup: Lookup | None) -> Array:
     """The vectors (K, features) that a linear recurrence reads: of a table, those given, or one-hot ones."""
     if given is None and lookup is not None:
         check_finite(lookup.layer)

@@ -15,16 +15,16 @@ from keras import ops
 from numpy.typing import NDArray
 
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn._program.along import last_read, state_names, state_sizes, step_cell
-from keras_interp_rnn._types import Tensor
+from keras_interp_rnn._program.along import last_read, state_names, state_sizes, step_cell, treats_steps_alike
+from keras_interp_rnn._types import AnyArray, Tensor
 from keras_interp_rnn.equations.state_regularized import OWN
 
 Quantities = dict[str, Tensor]
 
 
 def run_with_quantities(
-    layer: Any, sequences: NDArray[Any], read: NDArray[np.bool_], given: Mapping[int, list[Tensor]] | None = None
-) -> Iterator[dict[str, NDArray[Any]]]:
+    layer: Any, sequences: AnyArray, read: NDArray[np.bool_], given: Mapping[int, list[Tensor]] | None = None
+) -> Iterator[dict[str, AnyArray]]:
     """Runs a layer's cell: per step, in reading order, its quantities by name, each (batch, ...).
 
     Masked steps keep the state; `h` and `c` are then the state kept, and all other quantities have no meaning. After
@@ -36,7 +36,7 @@ def run_with_quantities(
     batch = len(sequences)
     states = [ops.cast(x, layer.variable_dtype) for x in keras.tree.flatten(layer.get_initial_state(batch_size=batch))]
     ends = np.ones(read.shape, bool)
-    if not getattr(layer, "regularize_last_step", True):
+    if not treats_steps_alike(layer):
         ends[np.arange(batch), last_read(read, 1)[0]] = False
     for t in range(sequences.shape[1]):
         applied = ends[:, t]
@@ -60,7 +60,7 @@ def _step(
     cell: Any, inputs: Tensor, states: list[Tensor], regularize: Tensor | None
 ) -> tuple[Quantities, Tensor, list[Tensor]]:
     """Quantities besides the states, the output, the new states; regularize: bool (batch, 1), None where all are."""
-    if hasattr(cell, "cells"):
+    if isinstance(cell, keras.layers.StackedRNNCells):
         return _stack(cell, inputs, states, regularize)
     if hasattr(cell, "stochastic_component"):
         return _state_regularized(cell, inputs, states, regularize)
@@ -101,9 +101,9 @@ def _stack(
     return quantities, inputs, new
 
 
-def _named(cell: Any, states: list[Tensor]) -> Quantities:
+def _named(cell: object, states: list[Tensor]) -> Quantities:
     """A cell's states by name: h, and c where there is a second one."""
-    if hasattr(cell, "cells"):
+    if isinstance(cell, keras.layers.StackedRNNCells):
         parts = zip(cell.cells, _divided(cell, states), strict=True)
         return {f"{i}/{name}": x for i, (part, own) in enumerate(parts) for name, x in _named(part, own).items()}
     return dict(zip(state_names(len(states)), states, strict=True))

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from keras_interp_rnn._network.vectors import Network
 from keras_interp_rnn._program import operations as o
 from keras_interp_rnn._program.along import Mask
-from keras_interp_rnn._program.network import Network
 from keras_interp_rnn._program.read import RECURRENT, needed
 from keras_interp_rnn._program.values import ByKeras, Cells, Known, Step, backward, forward
 from keras_interp_rnn._types import Array

@@ -8,11 +8,11 @@ import pytest
 from keras import ops
 
 from keras_interp_rnn import layers
-from keras_interp_rnn._program.network import open_network
-from keras_interp_rnn._program.prefixes import Prefixes, is_read_by_steps
+from keras_interp_rnn._network.prefixes import Prefixes, is_read_by_steps
+from keras_interp_rnn._network.vectors import open_network
 from keras_interp_rnn.analysis.attribution.merging import can_merge, cells, merged
+from tests.network.test_own_equations import EulerCell, SilentCell
 from tests.oracles.shapley import coalitions, shapley_values
-from tests.program.test_own_equations import EulerCell, SilentCell
 from tests.samples import passing_masks_on
 
 FEATURES, UNITS, STEPS = 3, 4, 6
@@ -248,7 +248,7 @@ def test_a_level_is_read_in_parts_where_it_is_wide(limit, monkeypatch):
     game = Prefixes(open_network(model, [x]), 0, absent, np.arange(STEPS))
     some = np.random.default_rng(0).permutation(np.repeat(coalitions(STEPS), 3, axis=0))
     expected = run(model, variants(some, x[0], absent, np.arange(STEPS)))
-    monkeypatch.setattr("keras_interp_rnn._program.prefixes.ENTRIES", limit)
+    monkeypatch.setattr("keras_interp_rnn._network.prefixes.ENTRIES", limit)
     np.testing.assert_allclose(game.outputs(some), expected, atol=ATOL)
     np.testing.assert_allclose(
         game.all_outputs(), run(model, variants(coalitions(STEPS), x[0], absent, np.arange(STEPS))), atol=ATOL

@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from keras_interp_rnn import _backend
 from keras_interp_rnn._checks import integer, invalid
 from keras_interp_rnn._results import nth
+from keras_interp_rnn._types import AnyArray
 
 MAX_DIFFERENCE = {"float16": 0.05, "bfloat16": 0.2, "float32": 1e-3, "float64": 1e-9}
 """Maximum difference between two ways to compute the same outputs, as a fraction of the largest: rounding."""
 
 
-def as_array(what: str, given: Any) -> NDArray[Any]:
+def as_array(what: str, given: object) -> AnyArray:
     """Symbols, ids or sequences, as users pass them, as an array of numbers.
 
     Args:
@@ -62,7 +63,7 @@ def as_array(what: str, given: Any) -> NDArray[Any]:
     return array
 
 
-def as_sequences(inputs: Any) -> NDArray[Any]:
+def as_sequences(inputs: object) -> AnyArray:
     """Inputs (batch, time, ...) as an array; raises ValueError unless there is at least one, of at least one step."""
     sequences = as_array("The inputs", inputs)
     if sequences.ndim < 2 or 0 in sequences.shape[:2]:
@@ -73,7 +74,7 @@ def as_sequences(inputs: Any) -> NDArray[Any]:
     return sequences
 
 
-def in_rank(given: NDArray[Any], tensor: Any) -> NDArray[Any]:
+def in_rank(given: AnyArray, tensor: Any) -> AnyArray:
     """An array with a last axis of 1 more or less, where the input of a model has it, as Keras reads it.
 
     Raises:
@@ -92,7 +93,7 @@ def in_rank(given: NDArray[Any], tensor: Any) -> NDArray[Any]:
     return given
 
 
-def check_batched(model: Any, inputs: Any) -> None:
+def check_batched(model: object, inputs: object) -> None:
     """Raises ValueError for a single sequence; Keras itself adds a last axis of one feature."""
     expected = [tuple(tensor.shape) for tensor in getattr(model, "inputs", None) or ()]
     shape = tuple(getattr(inputs, "shape", ()))
@@ -103,7 +104,7 @@ def check_batched(model: Any, inputs: Any) -> None:
         )
 
 
-def as_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def as_mask(mask: object, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Which steps (batch, time) are read, all where `mask` is None; raises ValueError for another shape."""
     read = np.ones(shape, bool) if mask is None else np.asarray(ops.convert_to_numpy(mask), bool)
     if read.shape != shape:
@@ -114,7 +115,7 @@ def as_mask(mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     return read
 
 
-def without_unread(inputs: NDArray[Any], read: NDArray[np.bool_], what: str = "The inputs") -> NDArray[Any]:
+def without_unread(inputs: AnyArray, read: NDArray[np.bool_], what: str = "The inputs") -> AnyArray:
     """Inputs (batch, time, ...) with zeros in place of what steps hold that are not read: NaN, infinity, ids.
 
     Args:
@@ -137,7 +138,7 @@ def without_unread(inputs: NDArray[Any], read: NDArray[np.bool_], what: str = "T
     return inputs if numbers.all() else np.where(numbers, inputs, np.zeros_like(inputs))
 
 
-def is_float(array: NDArray[Any]) -> bool:
+def is_float(array: AnyArray) -> bool:
     """Whether an array holds floats, those of 16 bits too."""
     return array.dtype.kind == "f" or array.dtype.name == "bfloat16"
 
@@ -168,7 +169,7 @@ def at_step(network: Any, output: NDArray[np.float64], step: int) -> NDArray[np.
     return output.reshape(len(output), -1)
 
 
-def check_own_mask(network: Any, mask: Any) -> None:
+def check_own_mask(network: object, mask: object) -> None:
     """Raises ValueError for a mask besides a model."""
     if mask is not None and isinstance(network, keras.Model):
         raise ValueError(
@@ -197,7 +198,7 @@ def listed(what: str, given: Any) -> list[Any]:
         raise ValueError(f"{what} must be a list. Received: {given!r}. Pass a list.") from None
 
 
-def as_float64(tensor: Any) -> NDArray[np.float64]:
+def as_float64(tensor: object) -> NDArray[np.float64]:
     """A weight or a tensor as a float64 array, exactly as the backend holds it."""
     return np.asarray(ops.convert_to_numpy(tensor), np.float64)
 
@@ -223,7 +224,7 @@ def as_symbols(symbols: ArrayLike, vocabulary_size: int) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-def check_id_range(given: Any, size: int) -> None:
+def check_id_range(given: object, size: int) -> None:
     """Raises ValueError unless an array holds whole numbers in [0, size): backends read others as some id in there."""
     ids = as_array("Ids", given)
     if ids.size and not ((ids >= 0) & (ids < size) & (ids == np.floor(ids))).all():
@@ -243,7 +244,7 @@ def check_finite(layer: keras.layers.Layer) -> None:
             )
 
 
-def check_range(name: str, arrays: Iterable[NDArray[Any]]) -> None:
+def check_range(name: str, arrays: Iterable[AnyArray]) -> None:
     """Raises ValueError where something that was computed has left the range of its floats."""
     if not all(np.isfinite(array).all() for array in arrays):
         raise ValueError(

@@ -12,10 +12,10 @@ from keras import ops, tree
 from numpy.typing import NDArray
 
 from keras_interp_rnn._alphabet import PADDING, Alphabet, distinct_names
+from keras_interp_rnn._arrays import as_float64
 from keras_interp_rnn._backend.keras_quirks import nodes_of, walk_layers
 from keras_interp_rnn._program import operations as o
-from keras_interp_rnn._program.arrays import as_float64
-from keras_interp_rnn._program.graph import functional, runs_its_graph, takes_training, traced
+from keras_interp_rnn._program.graph import functional, inputs_of, runs_its_graph, takes_training, traced
 from keras_interp_rnn._program.read import read
 
 TEXT_LAYERS = (keras.layers.TextVectorization, keras.layers.StringLookup)
@@ -69,7 +69,7 @@ class TextLayerAlphabet(Alphabet):
         row: NDArray[np.int32] = self._ids([str(blank).join(words)])[0]
         return row
 
-    def ids_of(self, symbols: Any) -> NDArray[np.int32]:
+    def ids_of(self, symbols: object) -> NDArray[np.int32]:
         given = [*self._symbols_of(symbols)]
         hashes = self.split is None and self.unknown is not None and given
         return self._ids(given) if hashes else super().ids_of(given)
@@ -80,13 +80,13 @@ class TextLayerAlphabet(Alphabet):
         return ids[:, None] if self.split is not None and ids.ndim == 1 else ids
 
 
-def text_layer(network: Any) -> Any | None:
+def text_layer(network: object) -> Any | None:
     """The first layer of a model that makes ids of strings."""
     layers = getattr(network, "layers", []) if isinstance(network, keras.Model) else []
     return next((part for part in layers if isinstance(part, TEXT_LAYERS) and not getattr(part, "invert", False)), None)
 
 
-def after_text_layers(network: Any, reads: int) -> tuple[Any, Any]:
+def after_text_layers(network: object, reads: int) -> tuple[Any, Any]:
     """A model from its ids on, and the text layer that made those of one of its inputs; None where it reads ids.
 
     Args:
@@ -108,8 +108,7 @@ def after_text_layers(network: Any, reads: int) -> tuple[Any, Any]:
 
 def _check_no_strings(network: keras.Layer) -> None:
     """Raises ValueError for a model of strings whose text layer is in a model in it, where no ids can be put in."""
-    inputs = tree.flatten(getattr(network, "inputs", None) or [])
-    if not any(str(tensor.dtype) == "string" for tensor in inputs):
+    if not any(str(tensor.dtype) == "string" for tensor in inputs_of(network)):
         return
     inside = next((part for part in walk_layers(network) if isinstance(part, TEXT_LAYERS)), None)
     if inside is not None:
@@ -158,7 +157,7 @@ def _input_like(tensor: Any) -> Any:
     return keras.Input(tuple(tensor.shape[1:]), dtype=keras.backend.standardize_dtype(tensor.dtype))
 
 
-def _string_tensor(texts: Any, shape: tuple[int, ...]) -> Any:
+def _string_tensor(texts: object, shape: tuple[int, ...]) -> Any:
     """Texts as a tensor of strings (batch,) or (batch, 1)."""
     texts = [texts] if isinstance(texts, str) else as_strings(texts)
     if any(isinstance(text, list | tuple) for text in texts) and len(set(map(len, texts))) > 1:  # lists of words
@@ -196,7 +195,7 @@ def text_layers(network: Any) -> dict[int, tuple[Any, Any]]:
     return found
 
 
-def _after(network: Any, layers: Mapping[int, tuple[Any, Any]]) -> Any:
+def _after(network: Any, layers: Mapping[int, tuple[object, object]]) -> Any:
     """The model of ids after its text layers, of the same layers."""
     inputs = [layers[i][1] if i in layers else tensor for i, tensor in enumerate(network.inputs)]
     structure = network.input if len(inputs) > 1 or isinstance(network.input, dict) else network.inputs[0]
@@ -230,7 +229,7 @@ def as_strings(given: Any) -> Any:
     return given
 
 
-def is_text(given: Any) -> bool:
+def is_text(given: object) -> bool:
     """Whether something is a string or a list of strings, of which some may be empty lists, not ids."""
     given = as_strings(given)
     if isinstance(given, np.ndarray):

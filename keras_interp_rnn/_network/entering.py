@@ -14,16 +14,16 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from keras_interp_rnn._arrays import as_float64, is_float, without_unread
 from keras_interp_rnn._backend.keras_quirks import operation_name, walk_layers
 from keras_interp_rnn._cells import is_of_keras
+from keras_interp_rnn._network.agreement import other_ids
 from keras_interp_rnn._program import operations as o
-from keras_interp_rnn._program.agreement import other_ids
 from keras_interp_rnn._program.along import Mask, vocabulary_of
-from keras_interp_rnn._program.arrays import as_float64, is_float, without_unread
 from keras_interp_rnn._program.graph import takes_mask
 from keras_interp_rnn._program.read import RECURRENT, Program
 from keras_interp_rnn._program.values import RULES, Known, Step, forward
-from keras_interp_rnn._types import Array
+from keras_interp_rnn._types import AnyArray, Array
 
 HELD, IDS, MASK, VECTORS = "held", "ids", "mask", "vectors"
 """The kinds of values: computed from other inputs; from the ids, otherwise than as vectors; from masks of the sequences
@@ -80,7 +80,7 @@ class Entering:
     """
 
     def __init__(
-        self, program: Program, starts: Sequence[NDArray[Any]], varies: int, reads_ids: bool, size: int | None
+        self, program: Program, starts: Sequence[AnyArray], varies: int, reads_ids: bool, size: int | None
     ) -> None:
         self._name, self._size = program.name, size
         self._reads_ids, self.given = reads_ids, program.inputs[varies]
@@ -315,7 +315,7 @@ class Entering:
             self._check_padding(network, ids, count, words, others)
 
     def _check_padding(
-        self, network: Opened, ids: Array, count: int, words: Array, made: dict[o.Value, NDArray[Any]]
+        self, network: Opened, ids: Array, count: int, words: Array, made: dict[o.Value, AnyArray]
     ) -> None:
         """Raises ValueError where what is made of the ids tells more than where padding is.
 
@@ -349,7 +349,7 @@ class Entering:
         noise = np.where(chosen, 3 * np.random.default_rng(0).normal(size=x.shape), 0)
         return all(np.array_equal(network.run(x + change, rows), network.run(x, rows)) for change in (noise, -noise))
 
-    def _made_of(self, ids: Array) -> dict[o.Value, NDArray[Any]] | None:
+    def _made_of(self, ids: Array) -> dict[o.Value, AnyArray] | None:
         """The values of other ids that the vectors do not reach; None where the network cannot read them.
 
         These are the vectors, the masks under which they are read, and what else is read with them.
@@ -411,7 +411,7 @@ def _reads_mask(operation: o.Operation) -> bool:
     )
 
 
-def _moved(before: NDArray[Any], after: NDArray[Any], where: tuple[Any, ...]) -> bool:
+def _moved(before: AnyArray, after: AnyArray, where: tuple[Any, ...]) -> bool:
     """Whether more than digits that are rounded has changed."""
     scale = np.abs(np.where(np.isfinite(before), before, 0.0)).max(initial=0.0)
     return not np.allclose(before[where], after[where], rtol=0.0, atol=1e-6 * scale, equal_nan=True)

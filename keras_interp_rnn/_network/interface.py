@@ -11,16 +11,17 @@ import numpy as np
 from keras import tree
 from numpy.typing import NDArray
 
+from keras_interp_rnn._arrays import check_id_range
 from keras_interp_rnn._backend.trained_losses import are_quantities
 from keras_interp_rnn._outputs import GivenOutputs
 from keras_interp_rnn._program import operations as o
-from keras_interp_rnn._program.arrays import check_id_range
 from keras_interp_rnn._program.graph import runs_its_graph
 from keras_interp_rnn._program.read import RECURRENT, Program, needed, read
 from keras_interp_rnn._program.values import forward, with_functions
+from keras_interp_rnn._types import AnyArray
 
 
-def predict_on_batch(model: keras.Model, inputs: Any, batch_size: int) -> Any:
+def predict_on_batch(model: keras.Model, inputs: object, batch_size: int) -> Any:
     """As `model.predict_on_batch`, `batch_size` rows of each output.
 
     Under a `tf.distribute` strategy every replica reads the whole batch, and Keras joins what they return. A model that
@@ -33,7 +34,7 @@ def predict_on_batch(model: keras.Model, inputs: Any, batch_size: int) -> Any:
     return tree.map_structure(lambda rows: rows[:batch_size], found)
 
 
-def last_activation(network: Any) -> str | None:
+def last_activation(network: object) -> str | None:
     """The name of the activation that makes the first output of a Sequential or functional model.
 
     "linear" for a layer that could have one and has none, "" where no name is known; None if there is no graph.
@@ -60,12 +61,12 @@ def last_activation(network: Any) -> str | None:
     return name if known is not None else ""
 
 
-def ends_in_softmax(model: Any) -> bool:
+def ends_in_softmax(model: object) -> bool:
     """Whether the first output of a Sequential or functional model is that of a softmax layer or activation."""
     return last_activation(model) == "softmax"
 
 
-def gives_probabilities(model: Any, rows: NDArray[Any]) -> bool:
+def gives_probabilities(model: object, rows: AnyArray) -> bool:
     """Whether a model ends in a softmax; where no graph tells it, whether all outputs (rows, n) are distributions."""
     return ends_in_softmax(model) or bool((rows >= 0).all() and np.allclose(rows.sum(axis=-1), 1, atol=1e-3))
 
@@ -75,7 +76,7 @@ def share_no_probability(model: object, outputs: GivenOutputs | None, num_output
     return are_quantities(model, outputs) or (num_outputs > 1 and last_activation(model) == "sigmoid")
 
 
-def check_logits(model: Any, outputs: NDArray[Any] | None = None) -> None:
+def check_logits(model: Any, outputs: AnyArray | None = None) -> None:
     """Raises ValueError if a model gives neither logits nor, by a softmax, probabilities: its head may have sigmoids.
 
     Args:
@@ -106,7 +107,7 @@ def vocabulary_sizes(model: keras.Model) -> list[int | None]:
     return [min(found, default=None) for found in sizes.values()]
 
 
-def check_ids(model: keras.Model, inputs: Sequence[NDArray[Any]]) -> None:
+def check_ids(model: keras.Model, inputs: Sequence[AnyArray]) -> None:
     """Raises ValueError if an input of a model holds ids that the model does not have, at steps that are read."""
     for i, (given, size) in enumerate(zip(inputs, vocabulary_sizes(model), strict=True)):
         if size is not None and not ((given >= 0) & (given < size)).all():
@@ -116,7 +117,7 @@ def check_ids(model: keras.Model, inputs: Sequence[NDArray[Any]]) -> None:
             check_id_range(given, size)
 
 
-def _steps_read(program: Program, inputs: Sequence[NDArray[Any]], index: int) -> NDArray[np.bool_] | None:
+def _steps_read(program: Program, inputs: Sequence[AnyArray], index: int) -> NDArray[np.bool_] | None:
     """The steps of ids (batch, time) that layers read under masks that they are given; None where one reads all."""
     ids = program.inputs[index]
     readers = [operation for operation in program.operations if ids in operation.reads]

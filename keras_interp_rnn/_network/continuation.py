@@ -10,14 +10,15 @@ import numpy as np
 from keras import tree
 from numpy.typing import NDArray
 
+from keras_interp_rnn._arrays import as_float64, check_finite
+from keras_interp_rnn._network.agreement import computed_in, other_ids
+from keras_interp_rnn._network.interface import check_logits, ends_in_softmax, gives_probabilities, vocabulary_sizes
+from keras_interp_rnn._network.lost_masks import warn_of_lost_masks
 from keras_interp_rnn._program import operations as o
-from keras_interp_rnn._program.agreement import computed_in, other_ids
-from keras_interp_rnn._program.arrays import as_float64, check_finite
-from keras_interp_rnn._program.graph import computing_layers, symbolic_inputs
-from keras_interp_rnn._program.interface import check_logits, ends_in_softmax, gives_probabilities, vocabulary_sizes
-from keras_interp_rnn._program.lost_masks import warn_of_lost_masks
+from keras_interp_rnn._program.along import treats_steps_alike
+from keras_interp_rnn._program.graph import computing_layers, inputs_of, symbolic_inputs
 from keras_interp_rnn._program.read import read, read_opaque
-from keras_interp_rnn._program.step import AnySteps, is_precise, outputs, steps_of, treats_steps_alike
+from keras_interp_rnn._program.step import AnySteps, is_precise, outputs, steps_of
 from keras_interp_rnn._program.values import with_functions
 from keras_interp_rnn._types import Array
 
@@ -53,7 +54,7 @@ class Stepper:
                 f"`network` must be a model, from ids to logits, to continue a text. Received: {model!r}. Put the "
                 "layer and its head into a keras.Sequential."
             )
-        if not hasattr(model, "inputs"):
+        if not inputs_of(model):
             model(begin[None])  # a Sequential model that was not told its input yet
         tensors = [tree.flatten(getattr(model, side, None)) for side in ("inputs", "outputs")]
         ranks = [len(x.shape) for side in tensors for x in side if x is not None]
@@ -73,7 +74,8 @@ class Stepper:
             if isinstance(operation.layer, keras.layers.RNN):
                 _check_forwards(operation)
         [self._size] = vocabulary_sizes(model)
-        self._steps = (steps_of(model) if precise else None) or AnySteps(self._program)
+        known = None if self._size is None or not precise else steps_of(self._program, self._size)
+        self._steps = known or AnySteps(self._program)
         self._log = ends_in_softmax(model)
         self._made: list[Array] = []
 
@@ -185,7 +187,7 @@ def _check_forwards(operation: o.Operation) -> None:
     reasons = {
         "reads from the end": operation.layer.go_backwards,
         f"is called with {', '.join(operation.arguments)}": operation.arguments,
-        "treats the last step otherwise": not treats_steps_alike(operation),
+        "treats the last step otherwise": not treats_steps_alike(operation.layer),
     }
     reason = next((reason for reason, holds in reasons.items() if holds), "")
     if reason:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from keras_interp_rnn._arrays import as_float64
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn._program.arrays import as_float64
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import NUMPY
 

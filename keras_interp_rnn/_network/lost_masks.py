@@ -18,7 +18,7 @@ IGNORE_MASKS = (keras.layers.Lambda, keras.layers.TimeDistributed, keras.Model)
 """Layers that take a mask and treat each step alike."""
 
 
-def warn_of_lost_masks(network: Any) -> None:
+def warn_of_lost_masks(network: object) -> None:
     """Warns where a layer reads steps that are masked for a recurrent layer below, which did not pass its mask on.
 
     It does since Keras 3.16 if it is one of `DROP_MASKS` whose `supports_masking` nobody has set.

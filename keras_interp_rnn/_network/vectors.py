@@ -20,12 +20,7 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
-from keras_interp_rnn._backend.keras_quirks import walk_layers
-from keras_interp_rnn._backend.network_runs import own_outputs
-from keras_interp_rnn._program import operations as o
-from keras_interp_rnn._program.agreement import Absent, Given, difference, nothing, runs_of
-from keras_interp_rnn._program.along import CellAlong, Mask, draws_noise, vocabulary_of
-from keras_interp_rnn._program.arrays import (
+from keras_interp_rnn._arrays import (
     as_array,
     as_float64,
     as_sequences,
@@ -35,11 +30,16 @@ from keras_interp_rnn._program.arrays import (
     check_own_mask,
     in_rank,
 )
-from keras_interp_rnn._program.entering import Entering, is_of_each_step
-from keras_interp_rnn._program.graph import runs_its_graph, symbolic_inputs
-from keras_interp_rnn._program.inputs import Reading, as_declared, as_model
-from keras_interp_rnn._program.interface import check_ids, vocabulary_sizes
-from keras_interp_rnn._program.lost_masks import warn_of_lost_masks
+from keras_interp_rnn._backend.keras_quirks import walk_layers
+from keras_interp_rnn._backend.network_runs import own_outputs
+from keras_interp_rnn._network.agreement import Absent, Given, difference, nothing, runs_of
+from keras_interp_rnn._network.entering import Entering, is_of_each_step
+from keras_interp_rnn._network.inputs import Reading, as_declared, as_model
+from keras_interp_rnn._network.interface import check_ids, vocabulary_sizes
+from keras_interp_rnn._network.lost_masks import warn_of_lost_masks
+from keras_interp_rnn._program import operations as o
+from keras_interp_rnn._program.along import CellAlong, Mask, draws_noise, vocabulary_of
+from keras_interp_rnn._program.graph import inputs_of, runs_its_graph, symbolic_inputs
 from keras_interp_rnn._program.read import RECURRENT, Program, needed, read, read_opaque
 from keras_interp_rnn._program.values import (
     ByKeras,
@@ -51,7 +51,7 @@ from keras_interp_rnn._program.values import (
     forward,
     with_functions,
 )
-from keras_interp_rnn._types import Array
+from keras_interp_rnn._types import AnyArray, Array
 
 Rows = NDArray[np.intp]
 """For each row of a computation the sequence that it varies."""
@@ -252,12 +252,12 @@ def _is_of_keras(step: Step) -> bool:
 
 
 def open_network(
-    network: Any,
-    inputs: Sequence[Any],
+    network: object,
+    inputs: Sequence[object],
     varies: int = 0,
     step: int = -1,
     *,
-    mask: Any = None,
+    mask: object = None,
     absent: Absent = nothing,
     own: Callable[[Any], Any] | None = None,
     recurrent: bool = True,
@@ -309,14 +309,14 @@ def open_network(
     return found.first(len(given))
 
 
-def _as_model(network: Any, inputs: Sequence[Any], mask: Any) -> tuple[keras.Model, Sequence[Any]]:
+def _as_model(network: Any, inputs: Sequence[object], mask: Any) -> tuple[keras.Model, Sequence[Any]]:
     check_own_mask(network, mask)
     given = list(inputs)
     if len(given) == 1:
         given = [as_sequences(given[0])]
         check_batched(network, given[0])
     if isinstance(network, keras.Model):
-        if isinstance(network, keras.Sequential) and not hasattr(network, "inputs"):
+        if isinstance(network, keras.Sequential) and not inputs_of(network):
             network(given[0])  # which has a graph from now on
         if runs_its_graph(network) and len(network.inputs) != len(given):
             raise ValueError(
@@ -338,7 +338,7 @@ def _as_model(network: Any, inputs: Sequence[Any], mask: Any) -> tuple[keras.Mod
 
 
 def _opened(
-    program: Program, both: list[NDArray[Any]], varies: int, reads_ids: bool, size: int | None, step: int, runs: Given
+    program: Program, both: list[AnyArray], varies: int, reads_ids: bool, size: int | None, step: int, runs: Given
 ) -> Network:
     entering = Entering(program, both, varies, reads_ids, size)
     network = Network(entering, runs.output, step)
@@ -348,7 +348,7 @@ def _opened(
 
 def _runs(
     model: keras.Model,
-    arrays: list[NDArray[Any]],
+    arrays: list[AnyArray],
     varies: int,
     size: int | None,
     step: int,
@@ -356,7 +356,7 @@ def _runs(
 ) -> Given:
     outputs = own_outputs(model)
 
-    def run(arrays: list[NDArray[Any]]) -> Array:
+    def run(arrays: list[AnyArray]) -> Array:
         values = [ops.cast(x, tensor.dtype) for x, tensor in zip(arrays, model.inputs, strict=True)]
         found = outputs(tree.pack_sequence_as(symbolic_inputs(model), values)) if own is None else own(arrays)
         return at_step(model, as_float64(tree.flatten(found)[0]), step)
@@ -364,7 +364,7 @@ def _runs(
     return runs_of(model, run, arrays, varies, size)
 
 
-def _check_inputs(model: keras.Model, arrays: Sequence[NDArray[Any]], varies: int) -> None:
+def _check_inputs(model: keras.Model, arrays: Sequence[AnyArray], varies: int) -> None:
     if len({len(array) for array in arrays}) > 1:
         raise ValueError(
             "All inputs must have as many rows. Received: "

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
 from keras_interp_rnn import _backend
+from keras_interp_rnn._arrays import MAX_DIFFERENCE
 from keras_interp_rnn._backend.keras_quirks import random_states, walk_layers
-from keras_interp_rnn._program.arrays import MAX_DIFFERENCE
 from keras_interp_rnn._program.graph import symbolic_inputs
+from keras_interp_rnn._types import AnyArray
 
 RULE = "A copy of the model must compute what the model does"
 
@@ -30,7 +30,7 @@ class Copy(NamedTuple):
     layers: list[tuple[keras.layers.Layer, keras.layers.Layer]]
 
 
-def copy_of(model: keras.Model, configured: Callable[[Any], Any], inputs: Any = None) -> Copy:
+def copy_of(model: keras.Model, configured: Callable[[Any], Any], inputs: object = None) -> Copy:
     """A copy of a Sequential or functional model on these inputs, with layers of changed configurations.
 
     Its weights are those that its initializers draw.
@@ -40,7 +40,7 @@ def copy_of(model: keras.Model, configured: Callable[[Any], Any], inputs: Any = 
     """
     pairs: list[tuple[keras.layers.Layer, keras.layers.Layer]] = []
 
-    def again(operation: Any) -> Any:
+    def again(operation: object) -> Any:
         if not isinstance(operation, keras.layers.Layer):
             return operation
         try:
@@ -70,7 +70,7 @@ def _not_made(layer: keras.layers.Layer, error: Exception) -> ValueError:
     return ValueError(f"{RULE}. Received: {layer.name} ({kind}), {why}. {remedy}.")
 
 
-def give_weights(copy: Copy, left_out: Sequence[Any] = ()) -> None:
+def give_weights(copy: Copy, left_out: Sequence[object] = ()) -> None:
     """Gives each layer of a copy the weights that the layer of the model has now, but for some.
 
     With the regularizer and the constraint that each weight has: a user may have set others than those of the layer.
@@ -94,7 +94,7 @@ def give_weights(copy: Copy, left_out: Sequence[Any] = ()) -> None:
                 part.finalize_state()
 
 
-def check_computes(model: keras.Model, found: Sequence[NDArray[Any]], expected: Sequence[NDArray[Any]]) -> None:
+def check_computes(model: keras.Model, found: Sequence[AnyArray], expected: Sequence[AnyArray]) -> None:
     """Compares the outputs of a copy with those of its model.
 
     Raises:
@@ -113,7 +113,7 @@ def check_computes(model: keras.Model, found: Sequence[NDArray[Any]], expected: 
             )
 
 
-def outputs_of(model: keras.Model, inputs: Any) -> list[NDArray[Any]]:
+def outputs_of(model: keras.Model, inputs: object) -> list[AnyArray]:
     """The outputs of a model as it predicts, each (batch, ...) in float64."""
     outputs = keras.tree.flatten(model(inputs, training=False))
     return [np.asarray(keras.ops.convert_to_numpy(output), np.float64) for output in outputs]

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 from keras import ops, tree
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from keras_interp_rnn._alphabet import Alphabet
+from keras_interp_rnn._arrays import as_array, as_mask, as_sequences, in_rank, is_float
 from keras_interp_rnn._checks import integer, invalid, is_integer
-from keras_interp_rnn._program.arrays import as_array, as_mask, as_sequences, in_rank, is_float
-from keras_interp_rnn._program.graph import runs_its_graph, takes_training, traced
-from keras_interp_rnn._program.interface import vocabulary_sizes
-from keras_interp_rnn._program.text_layers import (
+from keras_interp_rnn._network.interface import vocabulary_sizes
+from keras_interp_rnn._network.text_layers import (
     as_strings,
     is_text,
     read_strings,
@@ -23,7 +22,9 @@ from keras_interp_rnn._program.text_layers import (
     text_layers,
     with_strings,
 )
-from keras_interp_rnn._program.texts import GivenAlphabet, read_texts, resolve_alphabet
+from keras_interp_rnn._network.texts import GivenAlphabet, read_texts, resolve_alphabet
+from keras_interp_rnn._program.graph import inputs_of, runs_its_graph, takes_training, traced
+from keras_interp_rnn._types import AnyArray
 
 
 class Reading(NamedTuple):
@@ -39,14 +40,14 @@ class Reading(NamedTuple):
     arrays: list[Any]
     varies: int
     names: Alphabet | None
-    own: Callable[[list[NDArray[Any]]], Any] | None
+    own: Callable[[list[AnyArray]], Any] | None
 
-    def as_read(self, arrays: Sequence[Any]) -> Any:
+    def as_read(self, arrays: Sequence[object]) -> Any:
         """Several inputs in the list or the dict that the network reads."""
         return tree.pack_sequence_as(self.network.input, list(arrays))
 
 
-def as_declared(given: NDArray[Any], tensor: Any) -> NDArray[Any]:
+def as_declared(given: AnyArray, tensor: Any) -> AnyArray:
     """An input as the model reads it, in the rank and the dtype of its tensor; floats as float64."""
     x = ops.convert_to_numpy(ops.cast(ops.convert_to_tensor(in_rank(given, tensor)), tensor.dtype))
     if not is_float(x):
@@ -54,7 +55,7 @@ def as_declared(given: NDArray[Any], tensor: Any) -> NDArray[Any]:
     return np.asarray(x, np.float64)
 
 
-def as_model(layer: keras.layers.Layer, inputs: Any, mask: ArrayLike | None = None) -> tuple[keras.Model, list[Any]]:
+def as_model(layer: keras.layers.Layer, inputs: object, mask: ArrayLike | None = None) -> tuple[keras.Model, list[Any]]:
     """A model of a layer, and its inputs: those of the layer, and its mask where there is one."""
     given = [as_array("The inputs", inputs)]
     given += [] if mask is None else [as_mask(mask, given[0].shape[:2])]
@@ -63,7 +64,7 @@ def as_model(layer: keras.layers.Layer, inputs: Any, mask: ArrayLike | None = No
 
 
 def read_inputs(
-    network: Any, inputs: Any, alphabet: GivenAlphabet | None = None, varies: int | str | None = None
+    network: object, inputs: object, alphabet: GivenAlphabet | None = None, varies: int | str | None = None
 ) -> Reading:
     """A network and its inputs, texts as ids.
 
@@ -86,18 +87,18 @@ def read_inputs(
     network, names = resolve_alphabet(network, alphabet, index)
     array = as_array("The inputs", read_texts(given[index], names))
     given[index] = array.astype(np.int64) if array.dtype == bool and array.ndim < 3 else array
-    if isinstance(network, keras.Sequential) and not hasattr(network, "inputs"):
+    if isinstance(network, keras.Sequential) and not inputs_of(network):
         network(as_sequences(given[index]))  # which has a graph from now on
     return Reading(network, given, index, names, own)
 
 
-def _with_graph(model: keras.Model, inputs: Any) -> tuple[keras.Model, Callable[[list[NDArray[Any]]], Any]]:
+def _with_graph(model: keras.Model, inputs: object) -> tuple[keras.Model, Callable[[list[AnyArray]], Any]]:
     """A functional model of the layers of a subclass, and the subclass as a function of arrays."""
     several = are_several(inputs)
     arrays = tree.map_structure(lambda x: as_array("The inputs", x), inputs) if several else as_array("Inputs", inputs)
     training = {"training": False} if takes_training(model) else {}
 
-    def own(given: list[NDArray[Any]]) -> Any:
+    def own(given: list[AnyArray]) -> Any:
         return model(tree.pack_sequence_as(arrays, given), **training)
 
     own(tree.flatten(arrays))  # creates its weights
@@ -111,13 +112,13 @@ def _with_graph(model: keras.Model, inputs: Any) -> tuple[keras.Model, Callable[
     return graph, own
 
 
-def are_several(inputs: Any, model: Any = None) -> bool:
+def are_several(inputs: object, model: object = None) -> bool:
     """Whether these are several inputs of a model, not one array or nested lists."""
     if isinstance(inputs, Mapping):
         return True
     if not isinstance(inputs, list | tuple) or not inputs:
         return False
-    if len(getattr(model, "inputs", None) or []) > 1:
+    if len(inputs_of(model)) > 1:
         return True
     texts = [is_text(part) for part in inputs]
     return any(getattr(part, "ndim", 0) > 1 for part in inputs) or (any(texts) and not is_text(inputs))
@@ -133,11 +134,11 @@ def one_row(model: Any, inputs: Any) -> Any:
     Raises:
         ValueError: if there is more than one row of an input.
     """
-    tensors = list(getattr(model, "inputs", None) or [])
+    tensors = inputs_of(model)
     names = _names_of_inputs(model) if tensors and isinstance(inputs, Mapping) else range(len(tensors))
     ranks = {name: len(tensor.shape) for name, tensor in zip(names, tensors, strict=True)}
 
-    def row(key: Any, given: Any) -> Any:
+    def row(key: object, given: Any) -> Any:
         given = as_strings(given)
         if is_text(given):
             nested = np.asarray(given, object)
@@ -165,7 +166,7 @@ def listed_inputs(model: Any, inputs: Any) -> list[Any]:
     Raises:
         ValueError: if there are not as many.
     """
-    expected = list(getattr(model, "inputs", None) or [None])
+    expected = inputs_of(model) or [None]
     named = isinstance(inputs, Mapping)
     if len(expected) == 1 and not named:
         return [inputs]
@@ -188,7 +189,7 @@ def _names_of_inputs(model: Any) -> list[str]:
     if isinstance(structure, dict) and not any(tree.is_nested(part) for part in structure.values()):
         by_id = {id(tensor): str(name) for name, tensor in structure.items()}
         return [by_id[id(tensor)] for tensor in model.inputs]
-    return [getattr(tensor, "name", "") for tensor in getattr(model, "inputs", None) or [None]]
+    return [tensor.name for tensor in inputs_of(model)] or [""]
 
 
 def input_index(model: Any, chosen: int | str | None = None) -> int:

@@ -10,10 +10,7 @@ import numpy as np
 from keras import ops, tree
 from numpy.typing import NDArray
 
-from keras_interp_rnn._program import carried_states
-from keras_interp_rnn._program import operations as o
-from keras_interp_rnn._program.along import state_sizes
-from keras_interp_rnn._program.arrays import (
+from keras_interp_rnn._arrays import (
     as_array,
     as_mask,
     as_sequences,
@@ -22,21 +19,27 @@ from keras_interp_rnn._program.arrays import (
     check_own_mask,
     without_unread,
 )
-from keras_interp_rnn._program.graph import runs_its_graph, symbolic_inputs, traced
-from keras_interp_rnn._program.inputs import as_declared, listed_inputs
-from keras_interp_rnn._program.interface import check_ids
-from keras_interp_rnn._program.lost_masks import warn_of_lost_masks
+from keras_interp_rnn._network import carried_states
+from keras_interp_rnn._network.inputs import as_declared, listed_inputs
+from keras_interp_rnn._network.interface import check_ids
+from keras_interp_rnn._network.lost_masks import warn_of_lost_masks
+from keras_interp_rnn._program import operations as o
+from keras_interp_rnn._program.along import state_sizes
+from keras_interp_rnn._program.graph import inputs_of, runs_its_graph, symbolic_inputs, traced
 from keras_interp_rnn._program.read import RECURRENT, Program, needed, read_opaque
 from keras_interp_rnn._program.values import Known, forward, in_dtype, with_functions
+from keras_interp_rnn._types import AnyArray
 
 
-def has_many_states(network: Any) -> bool:
+def has_many_states(network: object) -> bool:
     """Whether a network has several recurrent layers, or one in both directions: no one state moves step by step."""
     parts = [layer for _, layer in _recurrent_parts(network)] if isinstance(network, keras.Model) else [network]
     return len(parts) > 1 or any(isinstance(part, keras.layers.Bidirectional) for part in parts)
 
 
-def resolve_recurrent_layer(network: Any, inputs: Any, mask: Any = None) -> tuple[Any, NDArray[Any], NDArray[np.bool_]]:
+def resolve_recurrent_layer(
+    network: object, inputs: object, mask: object = None
+) -> tuple[Any, AnyArray, NDArray[np.bool_]]:
     """The recurrent layer, the sequences it reads, in reading order, and which of their steps it reads.
 
     Args:
@@ -75,7 +78,7 @@ def resolve_recurrent_layer(network: Any, inputs: Any, mask: Any = None) -> tupl
     return layer, sequences, read
 
 
-def recurrent_layers(network: Any, inputs: Any, mask: Any = None) -> list[tuple[str, Any, Any, Any]]:
+def recurrent_layers(network: object, inputs: object, mask: object = None) -> list[tuple[str, Any, Any, Any]]:
     """Every recurrent layer of a network, the two of a Bidirectional one apart, in the order of the model.
 
     Args:
@@ -100,13 +103,13 @@ def recurrent_layers(network: Any, inputs: Any, mask: Any = None) -> list[tuple[
     return [part for path, *read in _reads(network, inputs, names) for part in _directions(f"{path}/", *read)]
 
 
-def _build_on(model: keras.Model, inputs: Any) -> None:
+def _build_on(model: keras.Model, inputs: object) -> None:
     """Builds a Sequential model that was not told its input yet, on zeros: ids are checked once it is built."""
-    if not hasattr(model, "inputs"):
+    if not inputs_of(model):
         model(np.zeros_like(as_array("The inputs", inputs)))
 
 
-def _directions(prefix: str, layer: Any, inputs: Any, mask: Any) -> list[tuple[str, Any, Any, Any]]:
+def _directions(prefix: str, layer: object, inputs: object, mask: object) -> list[tuple[str, Any, Any, Any]]:
     if not isinstance(layer, keras.layers.Bidirectional):
         return [(prefix, layer, inputs, mask)]
     both = (("forward/", layer.forward_layer), ("backward/", layer.backward_layer))
@@ -151,7 +154,7 @@ def states_to_set(layer: Any, given: Any, batch_size: int, num_steps: int) -> di
     return found
 
 
-def recurrent_layer_inputs(model: keras.Model, inputs: Any, name: str | None = None) -> tuple[Any, Any, Any]:
+def recurrent_layer_inputs(model: keras.Model, inputs: object, name: str | None = None) -> tuple[Any, Any, Any]:
     """A model's recurrent layer, what it reads when the model reads `inputs`, and its mask.
 
     Args:
@@ -196,7 +199,7 @@ def _recurrent_parts(model: keras.Model) -> list[tuple[str, Any]]:
     for part in model.layers:
         if isinstance(part, RECURRENT):
             found.append((str(part.name), part))
-        elif isinstance(part, keras.Model) and getattr(part, "inputs", None):
+        elif isinstance(part, keras.Model) and inputs_of(part):
             found += [(f"{part.name}/{path}", layer) for path, layer in _recurrent_parts(part)]
     return found
 
@@ -207,7 +210,7 @@ def _reads(model: Any, inputs: Any, paths: Sequence[str]) -> list[tuple[str, Any
     Raises:
         ValueError: as `recurrent_layer_inputs`.
     """
-    if not getattr(model, "inputs", None):
+    if not inputs_of(model):
         raise ValueError(
             "A model must be Sequential or functional, for what a layer in it reads to be known. Received: "
             f"{model.name}, a {type(model).__name__}. Pass the layer and its own inputs."
@@ -270,7 +273,7 @@ def check_one_output(model: Any) -> None:
         )
 
 
-def apply_head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]) -> NDArray[Any]:
+def apply_head(model: keras.Model, layer: keras.layers.RNN, states: AnyArray) -> AnyArray:
     """The outputs of a model where its recurrent layer outputs these states: (rows, n) -> (rows, classes).
 
     For a layer that returns sequences every state is a sequence of one step.
@@ -288,7 +291,7 @@ def apply_head(model: keras.Model, layer: keras.layers.RNN, states: NDArray[Any]
     return np.asarray(outputs[:, -1] if outputs.ndim == 3 else outputs)
 
 
-def _above(model: keras.Model, layer: keras.layers.RNN, above: Any, outputs: NDArray[Any], beyond: str) -> Any:
+def _above(model: keras.Model, layer: keras.layers.RNN, above: Any, outputs: AnyArray, beyond: str) -> Any:
     """The output of a model where a layer has these outputs, or the inputs of a layer above.
 
     Raises:
@@ -315,20 +318,20 @@ def _above(model: keras.Model, layer: keras.layers.RNN, above: Any, outputs: NDA
     return known[sought]
 
 
-def regularized_stack(model: Any) -> list[Any]:
+def regularized_stack(model: object) -> list[Any]:
     """A model's state-regularized layers in the order of the model, if they are several and its only recurrent ones."""
     recurrent = [part for part in getattr(model, "layers", ()) if isinstance(part, RECURRENT)]
     is_stack = len(recurrent) > 1 and all(hasattr(getattr(part, "cell", None), "centroids") for part in recurrent)
     return recurrent if is_stack else []
 
 
-def last_regularized(model: Any) -> str | None:
+def last_regularized(model: object) -> str | None:
     """The name of the last layer of `regularized_stack`; None for other models."""
     stack = regularized_stack(model)
     return str(stack[-1].name) if stack else None
 
 
-def read_above(model: keras.Model, layer: keras.layers.RNN, above: keras.layers.RNN, states: NDArray[Any]) -> Any:
+def read_above(model: keras.Model, layer: keras.layers.RNN, above: keras.layers.RNN, states: AnyArray) -> Any:
     """The inputs of the recurrent layer above where the one below outputs these states: (rows, n) -> (rows, m).
 
     Raises:
@@ -339,7 +342,7 @@ def read_above(model: keras.Model, layer: keras.layers.RNN, above: keras.layers.
         f"whose input depends on more than {layer.name}. Leave the rest out."
     )
 
-    def run(given: NDArray[Any]) -> NDArray[Any]:
+    def run(given: AnyArray) -> AnyArray:
         return np.asarray(_above(model, layer, above, np.asarray(given, np.float64), beyond))
 
     # Each state as a sequence of one step, and all of them, twice, as one sequence.
@@ -364,6 +367,6 @@ def predicted_classes(model: keras.Model, outputs: NDArray[np.float64]) -> NDArr
     return (outputs[:, 0] > decision_threshold(model)).astype(np.int64)
 
 
-def centroids_of(layer: Any) -> NDArray[Any]:
+def centroids_of(layer: Any) -> AnyArray:
     """The centroids (k, n) of a state-regularized layer."""
     return np.asarray(ops.convert_to_numpy(layer.cell.centroids))

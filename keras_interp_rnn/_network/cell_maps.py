@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import keras
 import numpy as np
 from keras import tree
 
+from keras_interp_rnn._arrays import check_finite
+from keras_interp_rnn._network.recurrent import only_recurrent_part
 from keras_interp_rnn._program.along import CellAlong, States, draws_noise, innermost, read_by_equations
-from keras_interp_rnn._program.arrays import check_finite
-from keras_interp_rnn._program.recurrent import only_recurrent_part
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.equations import NUMPY
 
@@ -30,7 +30,7 @@ class CellMap(NamedTuple):
     is_closed: bool
 
 
-def cell_map(network: Any, held: Array) -> CellMap:
+def cell_map(network: object, held: Array) -> CellMap:
     """The step of a network's cell under one input (features,).
 
     Raises:

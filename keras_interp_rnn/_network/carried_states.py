@@ -11,8 +11,8 @@ import numpy as np
 
 from keras_interp_rnn import _backend
 from keras_interp_rnn._backend import keras_quirks
-from keras_interp_rnn._program import copies
-from keras_interp_rnn._program.graph import symbolic_inputs
+from keras_interp_rnn._network import copies
+from keras_interp_rnn._program.graph import inputs_of, symbolic_inputs
 
 
 @contextlib.contextmanager
@@ -66,7 +66,7 @@ def copy_without(model: keras.Model) -> copies.Copy:
     Raises:
         ValueError: if a copy computes something else, or a layer cannot be made again.
     """
-    if getattr(model, "inputs", None) is None:
+    if not inputs_of(model):
         return copies.Copy(model, [])
 
     def copied(first: int) -> copies.Copy:
@@ -96,7 +96,7 @@ _OF_RECURRENT = {"return_sequences", "return_state", "go_backwards", "stateful",
 """Keys that the configuration of each recurrent layer has."""
 
 
-def _stateless(config: Any) -> Any:
+def _stateless(config: object) -> Any:
     """The configuration of a layer, and of those in it, without `stateful`, and whose initializers draw nothing."""
     if isinstance(config, list):
         return [_stateless(part) for part in config]
