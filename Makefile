@@ -92,7 +92,7 @@ test-this-nightly: $(VENV)/.installed-test
 	@$(PIP) install keras-nightly
 	@$(BIN)/python -c 'from importlib.metadata import version; print("Keras", version("keras-nightly"))'
 	$(PYTEST) tests/layers tests/test_recurrence.py tests/test_linear_scans.py tests/test_backend.py $(ARGS)
-	$(PYTEST) -m "not matrix" tests/network tests/analysis $(ARGS)
+	$(PYTEST) -m "not matrix" tests/program tests/network tests/analysis $(ARGS)
 
 # Environments .venv-python3.10, ..., .venv-lowest. All are tried; those that failed are named at the end.
 test-versions:  ## Run test-quick (SUITE=test: the core) on each Python, and on the lowest versions of the packages.

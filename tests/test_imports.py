@@ -3,6 +3,7 @@
 import ast
 import graphlib
 import importlib.util
+import re
 from pathlib import Path
 
 import keras
@@ -345,3 +346,9 @@ def test_nobody_asks_for_the_name_of_a_cell():
             continue
         texts = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
         assert not texts & registered, f"{path.relative_to(ROOT)} knows {sorted(texts & registered)}"
+
+
+def test_the_folders_and_tests_that_the_makefile_names_are_there():
+    named = re.findall(r"tests/[\w/]+(?:\.py)?", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []

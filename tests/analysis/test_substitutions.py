@@ -128,6 +128,7 @@ def test_a_subclassed_model_is_judged_by_its_outputs():
 def test_refuses_invalid_arguments():
     keeping = layers.ISAN(4, 3, stateful=True)
     stateful = keras.Sequential([keras.Input((None,), batch_size=2, dtype="int32"), keeping, keras.layers.Dense(3)])
+    inside = keras.Sequential([keras.Input((None,), batch_size=2, dtype="int32"), stateful, keras.layers.Dense(3)])
     of_nan = network.__wrapped__(4, 3, 3, 0)[0]
     of_nan.set_weights([np.full(weight.shape, np.nan) for weight in of_nan.get_weights()])
     for model, text, named, message in (
@@ -157,6 +158,7 @@ def test_refuses_invalid_arguments():
             r"must lie in \[0, 2147483648\). Received: alternatives from 8589934592",
         ),
         (stateful, TEXT, {"alphabet": "abc"}, "must read each text from the start. Received: .*stateful=True"),
+        (inside, TEXT, {"alphabet": "abc"}, "must read each text from the start. Received: .*stateful=True"),
         (
             keras.layers.GRU(2),
             [0, 1],
