@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 from keras import ops
 
@@ -46,90 +45,129 @@ def dense_states(
         mask: bool (time, batch), False keeps the states; or None.
         unroll: whether the graph repeats the step instead of looping.
     """
-    units, width = cell.recurrent_kernel.shape
-    num_states, num_parts, num_weights = len(starts), len(drive), 0 if component is None else 2
-    end = 1 - num_states or None  # of h in the output of `run`
-    precise, rounded = starts[0].dtype, cell.recurrent_kernel.dtype
     read = None if mask is None else mask[:, :, None]
     optional = {"read": read, "regularize": regularize, "noise": noise, "dropout_mask": dropout_mask}
-    extras = {name: x for name, x in optional.items() if x is not None}
-    own_parts = [i for i in range(num_parts) if i != cell.added_part]
-    k = () if component is None else (component.centroids.shape[0],)
+    of_steps = {name: x for name, x in optional.items() if x is not None}
 
     @_backend.custom_gradient
-    def run(*tensors: Tensor) -> Any:
-        sizes = num_states, num_parts, len(cell.step_weights), num_weights
-        starts, drive, weights, of_component = _grouped(tensors, *sizes)
-        known = dataclasses.replace(cell, **dict(zip(cell.step_weights, weights, strict=True)))
-        stochastic = component
-        if component is not None:
-            stochastic = dataclasses.replace(component, centroids=of_component[0], temperature=of_component[1])
-
-        def step(states: list[Tensor], now: Tensors) -> tuple[list[Tensor], Tensors]:
-            drive, rest = _grouped(now, num_parts, len(extras))
-            of_step = dict(zip(extras, rest, strict=True))
-            entering = _entering(states, rounded, of_step.get("dropout_mask"))
-            product = ops.cast(known.product(ops, entering), precise)
-            after = known.step_given_product(ops, tuple(states), product, drive)
-            kept, new = known.kept(ops, product, after), list(after.states)
-            mixed: Tensors = ()
-            if stochastic is not None:
-                new[0], mixed = _through_component(stochastic, new[0], of_step)
-            if "read" in of_step:
-                new = [ops.where(of_step["read"], x, old) for x, old in zip(new, states, strict=True)]
-            return new, (*new, kept, *mixed)
-
-        widths = (units,) * num_states + (width,) + ((units, *k) if k else ())
-        last, outputs = scan(step, list(starts), (*drive, *extras.values()), widths, unroll=unroll)
-        states, [kept], mixed = _grouped(outputs, num_states, 1, num_weights)
-
-        def gradient(upstream: Tensor) -> Tensors:
-            ends = [ops.zeros_like(starts[0]), *(upstream[i - num_states] for i in range(1, num_states))]
-            before = [ops.concatenate([x[None], of[:-1]], axis=0) for x, of in zip(starts, states, strict=True)]
-            transposed = ops.transpose(known.recurrent_kernel)
-
-            def back(after: list[Tensor], now: Tensors) -> tuple[list[Tensor], Tensors]:
-                [upstream], before, drive, [kept], mixed, rest = _grouped(
-                    now, 1, num_states, num_parts, 1, num_weights, len(extras)
-                )
-                of_step = dict(zip(extras, rest, strict=True))
-                g = [after[0] + upstream, *after[1:]]
-                into = [zero_where_masked(x, of_step.get("read")) for x in g]
-                collected: Tensors = ()
-                if stochastic is not None:
-                    into[0], collected = _into_component(stochastic, into[0], mixed, of_step)
-                pulled = known.pull_back(ops, before, drive, kept)(_joined(into))
-                into_product = pulled.product
-                earlier = _split(pulled.states, num_states)
-                into_first = ops.cast(ops.matmul(ops.cast(into_product, rounded), transposed), precise)
-                earlier[0] = earlier[0] + _dropped(into_first, of_step.get("dropout_mask"))
-                if "read" in of_step:
-                    earlier = [ops.where(of_step["read"], x, same) for x, same in zip(earlier, g, strict=True)]
-                return earlier, (into_product, *(pulled.drive[i] for i in own_parts), *collected)
-
-            sequences = (upstream[:end], *before, *drive, kept, *mixed, *extras.values())
-            widths = (width, *(drive[i].shape[-1] for i in own_parts), *((*k, units) if k else ()))
-            into_starts, collected = scan(back, ends, sequences, widths, reverse=True, unroll=unroll)
-            [into_product], into_parts, of_component = _grouped(collected, 1, len(own_parts), num_weights)
-            into_drive = dict(zip(own_parts, into_parts, strict=True))
-            entering = _entering(before, rounded, dropout_mask)
-            rows = _rows([ops.cast(into_product, rounded)])
-            into_weights = known.step_weight_gradients(ops, _rows(entering), _rows(states), *rows)
-            return (
-                *into_starts,
-                *(into_drive.get(i, into_product) for i in range(num_parts)),
-                *into_weights,
-                *(() if stochastic is None else _component_gradients(stochastic, mixed, of_component, noise)),
-            )
-
-        # One tensor, as a custom gradient takes: h of all steps, then the other states after the last one.
-        others = [x[None] for x in last[1:]]
-        return ops.concatenate([states[0], *others], axis=0) if others else states[0], gradient
+    def run(*tensors: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensors]]:
+        trajectory = _Trajectory(cell, component, len(starts), tensors, of_steps, unroll)
+        return trajectory.outputs, trajectory.gradients
 
     weights = [getattr(cell, name) for name in cell.step_weights]
     of_component = () if component is None else (component.centroids, component.temperature)
     found = run(*starts, *drive, *weights, *of_component)
-    return found[:end], [found[i - num_states] for i in range(num_states)]
+    num_others = len(starts) - 1
+    return found[: -num_others or None], [found[i - num_others - 1] for i in range(len(starts))]
+
+
+class _Trajectory:
+    """A cell along the steps, and the gradients of all that it is computed of.
+
+    Args:
+        num_states: of the cell.
+        tensors: the states at the start, the parts of the drive, the weights of a step, and the component's.
+        of_steps: sequences (time, ...) that a step also reads, by name.
+
+    Attributes:
+        states: each (time, batch, n), after every step. kept: what `cell.kept` keeps of each step. mixed: what the
+            component's adjoint needs of each step.
+        outputs: one tensor, as a custom gradient takes: h of all steps, then the other states after the last one.
+    """
+
+    def __init__(
+        self,
+        cell: DenseEquations,
+        component: StochasticComponent | None,
+        num_states: int,
+        tensors: Tensors,
+        of_steps: dict[str, Tensor],
+        unroll: bool,
+    ) -> None:
+        num_of_component = 0 if component is None else 2
+        num_parts = len(tensors) - num_states - len(cell.step_weights) - num_of_component
+        self._starts, self._drive, weights, of_component = _grouped(
+            tensors, num_states, num_parts, len(cell.step_weights), num_of_component
+        )
+        self._precise, self._rounded = self._starts[0].dtype, cell.recurrent_kernel.dtype
+        self._cell = dataclasses.replace(cell, **dict(zip(cell.step_weights, weights, strict=True)))
+        self._component, self._of_steps, self._unroll = component, of_steps, unroll
+        if component is not None:
+            self._component = dataclasses.replace(component, centroids=of_component[0], temperature=of_component[1])
+        units, self._width = cell.recurrent_kernel.shape
+        widths = (units,) * num_states + (self._width,) + ((units, *self._k) if self._k else ())
+        sequences = (*self._drive, *of_steps.values())
+        last, outputs = scan(self._step, list(self._starts), sequences, widths, unroll=unroll)
+        self.states, [self.kept], self.mixed = _grouped(outputs, num_states, 1, num_of_component)
+        others = [x[None] for x in last[1:]]
+        self.outputs = ops.concatenate([self.states[0], *others], axis=0) if others else self.states[0]
+
+    @property
+    def _k(self) -> tuple[int, ...]:
+        """The number of centroids, if there are any."""
+        return () if self._component is None else (self._component.centroids.shape[0],)
+
+    @property
+    def _own_parts(self) -> list[int]:
+        """The parts of the drive whose gradient is not that of the product."""
+        return [i for i in range(len(self._drive)) if i != self._cell.added_part]
+
+    def _step(self, states: list[Tensor], now: Tensors) -> tuple[list[Tensor], Tensors]:
+        """The next states, and these with all that `_back` needs of the step."""
+        drive, rest = _grouped(now, len(self._drive), len(self._of_steps))
+        of_step = dict(zip(self._of_steps, rest, strict=True))
+        entering = _entering(states, self._rounded, of_step.get("dropout_mask"))
+        product = ops.cast(self._cell.product(ops, entering), self._precise)
+        after = self._cell.step_given_product(ops, tuple(states), product, drive)
+        kept, new = self._cell.kept(ops, product, after), list(after.states)
+        mixed: Tensors = ()
+        if self._component is not None:
+            new[0], mixed = _through_component(self._component, new[0], of_step)
+        if "read" in of_step:
+            new = [ops.where(of_step["read"], x, old) for x, old in zip(new, states, strict=True)]
+        return new, (*new, kept, *mixed)
+
+    def gradients(self, upstream: Tensor) -> Tensors:
+        """The gradients by all tensors, from those by the outputs."""
+        num_others = len(self._starts) - 1
+        ends = [ops.zeros_like(self._starts[0]), *(upstream[i - num_others] for i in range(num_others))]
+        before = [ops.concatenate([x[None], of[:-1]], axis=0) for x, of in zip(self._starts, self.states, strict=True)]
+        by_outputs = upstream[: -num_others or None]
+        sequences = (by_outputs, *before, *self._drive, self.kept, *self.mixed, *self._of_steps.values())
+        units = self.states[0].shape[-1]
+        own_widths = (self._drive[i].shape[-1] for i in self._own_parts)
+        widths = (self._width, *own_widths, *((*self._k, units) if self._k else ()))
+        self._transposed = ops.transpose(self._cell.recurrent_kernel)
+        by_starts, collected = scan(self._back, ends, sequences, widths, reverse=True, unroll=self._unroll)
+        [by_product], by_parts, by_component = _grouped(collected, 1, len(self._own_parts), len(self.mixed))
+        by_drive = dict(zip(self._own_parts, by_parts, strict=True))
+        entering = _entering(before, self._rounded, self._of_steps.get("dropout_mask"))
+        rows = _rows([ops.cast(by_product, self._rounded)])
+        by_weights = self._cell.step_weight_gradients(ops, _rows(entering), _rows(self.states), *rows)
+        found = (*by_starts, *(by_drive.get(i, by_product) for i in range(len(self._drive))), *by_weights)
+        if self._component is None:
+            return found
+        noise = self._of_steps.get("noise")
+        return *found, *_component_gradients(self._component, self.mixed, by_component, noise)
+
+    def _back(self, after: list[Tensor], now: Tensors) -> tuple[list[Tensor], Tensors]:
+        """The gradients by the states before a step, and by what is collected, from those by the states after it."""
+        [by_output], before, drive, [kept], mixed, rest = _grouped(
+            now, 1, len(self._starts), len(self._drive), 1, len(self.mixed), len(self._of_steps)
+        )
+        of_step = dict(zip(self._of_steps, rest, strict=True))
+        by_states = [after[0] + by_output, *after[1:]]
+        by_new = [zero_where_masked(x, of_step.get("read")) for x in by_states]
+        collected: Tensors = ()
+        if self._component is not None:
+            by_new[0], collected = _into_component(self._component, by_new[0], mixed, of_step)
+        pulled = self._cell.pull_back(ops, before, drive, kept)(_joined(by_new))
+        earlier = _split(pulled.states, len(self._starts))
+        by_entering = ops.cast(ops.matmul(ops.cast(pulled.product, self._rounded), self._transposed), self._precise)
+        earlier[0] = earlier[0] + _dropped(by_entering, of_step.get("dropout_mask"))
+        if "read" in of_step:
+            earlier = [ops.where(of_step["read"], x, same) for x, same in zip(earlier, by_states, strict=True)]
+        return earlier, (pulled.product, *(pulled.drive[i] for i in self._own_parts), *collected)
 
 
 def _dropped(state: Tensor, dropout_mask: Tensor | None) -> Tensor:
