@@ -14,6 +14,8 @@ The results, with hardware, date and commit, are in benchmarks/README.md.
 """
 
 import argparse
+import contextlib
+import importlib
 import importlib.util
 import json
 import os
@@ -24,6 +26,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+with contextlib.suppress(ImportError):
+    importlib.import_module("torch._dynamo")  # its triton 3.8 ends the process where TensorFlow 2.21 came before it
 import keras
 import numpy as np
 from accelerator import set_precision, torch_steps
