@@ -118,17 +118,20 @@ def with_headline(driver: webdriver.Chrome, path: Path) -> None:
     path.write_bytes(base64.b64decode(found["data"]))
 
 
-def picture_of_typing(folder: Path) -> None:
-    """A page that reads what is typed, with a symbol picked."""
-    views.save(presets.load("text-isan"), folder / "live.html")
-    driver = browser(1280, 980)
-    driver.get((folder / "live.html").as_uri())
-    time.sleep(2)
-    token = driver.find_element("css selector", f"[data-token='{TEXT.index('world') - 1}']")
-    driver.execute_script("arguments[0].dispatchEvent(new Event('click'))", token)  # no pointer, so no tooltip
-    time.sleep(1)
-    driver.save_screenshot(str(FIGURES / "views-live.png"))
-    driver.quit()
+def pictures_of_typing(folder: Path) -> None:
+    """Pages that read what is typed: an ISAN's, with a symbol picked, and an LSTM's."""
+    for preset, picture, picked in (("text-isan", "live", TEXT.index("world") - 1), ("reviews-sr-lstm", "lstm", None)):
+        driver = browser(1280, 980 if picked else 1100)
+        page = folder / f"{preset}.html"
+        views.save(presets.load(preset), page)
+        driver.get(page.as_uri())
+        time.sleep(2)
+        if picked is not None:
+            token = driver.find_element("css selector", f"[data-token='{picked}']")
+            driver.execute_script("arguments[0].dispatchEvent(new Event('click'))", token)  # no pointer, so no tooltip
+        time.sleep(1)
+        driver.save_screenshot(str(FIGURES / f"views-{picture}.png"))
+        driver.quit()
 
 
 def show(driver: webdriver.Chrome, address: str, state: dict[str, str]) -> None:
@@ -152,5 +155,5 @@ def pictures_of_the_tab(folder: Path) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         pictures_of_pages(Path(scratch))
-        picture_of_typing(Path(scratch))
+        pictures_of_typing(Path(scratch))
         pictures_of_the_tab(Path(scratch) / "logs")

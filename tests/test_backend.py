@@ -51,7 +51,7 @@ def test_values_are_known_of_arrays_and_eager_tensors_alone():
         np.testing.assert_array_equal(_backend.static_values(ops.convert_to_tensor(x)), x)
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.trace:DeprecationWarning")  # torch 2.13; models are still traced by it
+@pytest.mark.filterwarnings("ignore:`torch.jit.trace")  # of torch since 2.13; models are still traced by it
 def test_values_are_not_known_where_a_function_is_traced():
     seen = []
 

@@ -77,7 +77,7 @@ MAY_IMPORT = {
     # Keras for the class of models, of which it makes pages.
     "views/live.py": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("analysis", "automata", "views")),
+        *(f"{OURS}.{n}" for n in ("_network", "analysis", "automata", "deploy", "views")),
     },
     # It knows no class of results: each says what it found as a table. Pictures of other formats inside a function.
     "views": {

@@ -306,6 +306,7 @@ class Reviews(Recipe):
     """An SR-LSTM-P that judges film reviews by its centroids."""
 
     name = "reviews-sr-lstm"
+    example = "a moving film, though the plot is a little dull"
     experiment = "sr-imdb"
     row = "SR-LSTM-P (k = 10, eq. 20), mean"
     dtype = "float16"

@@ -33,7 +33,7 @@ from keras_interp_rnn.deploy._code import Code
 from keras_interp_rnn.deploy._values import CHOICE, Given, Index, Value
 from keras_interp_rnn.equations import CellEquations
 
-ACTIVATIONS: dict[Any, Callable[[Code, Any], Any]] = {
+ACTIVATIONS: dict[Any, Callable[[Any, Any], Any]] = {
     keras.activations.linear: lambda code, x: x,
     keras.activations.relu: lambda code, x: code.maximum(x, 0.0),
     keras.activations.tanh: lambda code, x: code.tanh(x),
@@ -41,7 +41,7 @@ ACTIVATIONS: dict[Any, Callable[[Code, Any], Any]] = {
     keras.activations.hard_sigmoid: lambda code, x: code.minimum(code.maximum(x / 6 + 0.5, 0.0), 1.0),
     keras.activations.softmax: lambda code, x: code.softmax(x),
 }
-"""Activation of Keras -> what it computes."""
+"""Activation of Keras -> what it computes, in the array namespace that writes it."""
 
 
 FILE = """\
@@ -386,7 +386,7 @@ def _cell(code: Code, cell: Any, name: str, starts: list[Array], x: Any) -> Valu
     if found is None:
         reason = "draws noise" if draws_noise(cell) else "has no equations that are known"
         raise _refusal(f"{name}, whose cell {type(cell).__name__} {reason}", EXPORT)
-    equations = _with_activations(code, found, name)
+    equations = with_activations(code, found, name)
     encoder = getattr(innermost(cell), "encoder", None)
     if encoder is not None:
         of_ids = isinstance(x, Index)
@@ -414,14 +414,14 @@ def _cell(code: Code, cell: Any, name: str, starts: list[Array], x: Any) -> Valu
     return code.block(_comment(name, equations, x, starts), compute)
 
 
-def _with_activations(code: Code, equations: Any, name: str) -> Any:
+def with_activations(code: object, equations: Any, name: str) -> Any:
     """Equations whose activations are those of `code`, in place of Keras's."""
     changed: dict[str, Any] = {}
     for field in dataclasses.fields(equations) if dataclasses.is_dataclass(equations) else ():
         value = getattr(equations, field.name)
         value = value.function if isinstance(value, CellActivation) else value
         if isinstance(value, CellEquations):
-            changed[field.name] = _with_activations(code, value, name)
+            changed[field.name] = with_activations(code, value, name)
         elif callable(value) and value in ACTIVATIONS:
             changed[field.name] = functools.partial(ACTIVATIONS[value], code)
         elif callable(value):

@@ -10,6 +10,10 @@ base64. So nothing is rounded: weights of a preset that is stored in float16 sta
 model float32, and matrices computed from the weights of a linear recurrence float64. The 449,435 weights of text-isan
 are 0.90 MB of float16, and take 1.11 MB of its page.
 
+Any other network is in the page as lists of instructions (`deploy.instructions`), which static/machine.js runs: its
+outputs are computed anew with each letter, and so are Shapley values, exact for short texts and sampled for others
+(static/shapley.js), of the same reference as in `analysis.attribution`.
+
 For a state-regularized network the page holds the table of its automaton and, if the proof succeeds, the certificate
 that network and table agree on every word.
 """
@@ -19,19 +23,22 @@ from __future__ import annotations
 import base64
 import contextlib
 import zlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Any, TypeAlias
 
 import keras
 import numpy as np
 
 from keras_interp_rnn import automata
 from keras_interp_rnn._checks import is_proved
-from keras_interp_rnn._outputs import output_names
+from keras_interp_rnn._network import resolve_alphabet
+from keras_interp_rnn._outputs import output_names, two_classes
 from keras_interp_rnn._results import Shown, Table, View, output_name, separator, symbol_name
+from keras_interp_rnn._tokens import tokenize
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.analysis.weighted.forms import switch_arrays
 from keras_interp_rnn.automata.networks import Extraction
+from keras_interp_rnn.deploy.instructions import Unwritten, instructions_of
 
 MAX_NUMBERS = 2**24
 """Maximum number of entries of all arrays of a page, which a browser holds unpacked."""
@@ -53,6 +60,14 @@ KIND = "network"
 """The name, in the page, of the only tag that it shows."""
 
 
+class TooLarge(ValueError):
+    """Raised where the arrays of a network are too large for a page."""
+
+
+InPage: TypeAlias = tuple[dict[str, Any], Sequence[Hashable] | None, int, int]
+"""A network in the form of the page, its alphabet, and how many symbols and outputs it has."""
+
+
 def live_view(
     network: keras.Model, name: str = "", text: str = "", outputs: Sequence[str] = (), lines: Sequence[str] = ()
 ) -> View:
@@ -68,21 +83,25 @@ def live_view(
     Raises:
         ValueError: if the network is neither affine in its state nor state-regularized, or is too large.
     """
-    try:
-        if any(hasattr(getattr(part, "cell", None), "centroids") for part in network.layers):
+    if any(hasattr(getattr(part, "cell", None), "centroids") for part in network.layers):
+        with contextlib.suppress(ValueError):  # centroids are not all of its state
             return _view_of_automaton(network, text)
-        arrays, alphabet = switch_arrays(network)
+    try:
+        numbers, alphabet, symbols, answers = _as_sum(network)
     except ValueError as error:
-        raise _refused(network, error) from None
-    symbols, answers = len(arrays["bias"]), len(arrays["offset"])
+        try:
+            numbers, alphabet, symbols, answers = _as_instructions(network)
+        except ValueError as other:
+            too_large = [each for each in (other, error) if isinstance(each, TooLarge)]
+            raise (too_large[0] if too_large else _refused(network, other)) from None
     named = output_names(network, None, answers)
     names = [str(i if alphabet is None else alphabet[i]) for i in range(symbols)]
     series = {
-        "weights": _weights(network, arrays),
+        **numbers,
         "alphabet": names,
         "symbols": [symbol_name(alphabet, i) for i in range(symbols)],
         "outputs": [*outputs] or [output_name(named or alphabet, i, answers) for i in range(answers)],
-        **_typed(alphabet, symbols),
+        **_typed(alphabet, symbols, set(numbers.get("machine", {}).get("masked", ()))),
         "said": [*lines],
         "steps": [0],
     }
@@ -92,22 +111,60 @@ def live_view(
     return View("typing", data, TITLE, LEADS["typing"])
 
 
+def _as_sum(network: keras.Model) -> InPage:
+    """A network whose state is affine in the state before: its arrays."""
+    arrays, alphabet = switch_arrays(network)
+    return {"weights": _weights(network, arrays)}, alphabet, len(arrays["bias"]), len(arrays["offset"])
+
+
+def _as_instructions(network: keras.Model) -> InPage:
+    """Any other network of symbols: its instructions, and the arrays that they read."""
+    network, alphabet = resolve_alphabet(network)
+    found = instructions_of(network)
+    symbols = found.num_symbols
+    classes = two_classes(network, None, found.output.size)
+    sides = [
+        {
+            "backwards": side.backwards,
+            "step": side.step,
+            "states": [row.number for row in side.states],
+            "starts": [start.tolist() for start in side.starts],
+            "after": [row.number for row in side.after],
+        }
+        for side in found.sides
+    ]
+    machine = {
+        **{"symbol": found.symbol, "sides": sides, "head": found.head},
+        **{
+            "output": found.output.number,
+            "count": found.count.number,
+            "last": found.last.number,
+            "width": found.output.size,
+        },
+        **{"absent": symbols, "masked": found.masked, "activation": found.activation, "classes": [*classes]},
+    }
+    arrays = {str(number): array for number, array in found.constants.items()}
+    return {"machine": machine, "weights": _weights(network, arrays)}, alphabet, symbols, found.output.size
+
+
 def _first_text(names: Sequence[str]) -> str:
     """A text to begin with: one of `TEXTS` that the symbols spell, otherwise the first letters or words, or symbols."""
-    for text in TEXTS:
+    for text in TEXTS if all(len(name) == 1 for name in names) else ():
         if {*text} <= {*names}:
             return text
     read = [name for name in names if name.isalpha()] or names
     return separator(read).join(read[:FIRST])
 
 
-def _typed(alphabet: Any, symbols: int) -> dict[str, Any]:
+def _typed(alphabet: Any, symbols: int, masked: set[int]) -> dict[str, Any]:
     """The ids of the symbols of a typed text and of unknown symbols, and the tokens before and after the text."""
     if alphabet is None:
-        return {"typed": [*range(symbols)], "unknown": None, "frame": [[], []]}
+        return {"typed": [i for i in range(symbols) if i not in masked], "unknown": None, "frame": [[], []]}
     before, after = ([] if token is None else [token] for token in (alphabet.start_id, alphabet.end_id))
     unknown = None if alphabet.unknown is None else int(alphabet.ids_of([alphabet.unknown])[0])
-    return {"typed": alphabet.ids_of(alphabet.ordinary).tolist(), "unknown": unknown, "frame": [before, after]}
+    typed = [i for i in alphabet.ids_of(alphabet.ordinary).tolist() if i not in masked]
+    in_words = alphabet.split is tokenize
+    return {"typed": typed, "unknown": unknown, "frame": [before, after], "in_words": in_words}
 
 
 def _view_of_automaton(network: keras.Model, word: str) -> View:
@@ -133,7 +190,7 @@ def _weights(network: keras.Model, arrays: dict[str, Array]) -> dict[str, dict[s
     size = sum(len(array["values"]) for array in packed.values())
     if numbers > MAX_NUMBERS or size > MAX_BYTES:
         received = f"{size / 2**20:.1f} MiB" if packed else f"{numbers:,} numbers"
-        raise ValueError(
+        raise TooLarge(
             f"The weights in a page must take at most {MAX_BYTES // 2**20} MiB, and be at most {MAX_NUMBERS:,} "
             f"numbers. Received: {network.name}, with {received}. Use fewer units or symbols, or layers.FactoredISAN; "
             "or save analysis.contributions, the page of one text."
@@ -152,10 +209,10 @@ def _packed(array: Array) -> dict[str, str]:
 
 def _refused(network: keras.Model, error: ValueError) -> ValueError:
     return ValueError(
-        "The network of a page that reads typed text must be one over symbols whose state is affine in the state "
-        "before, under a linear readout, or a state-regularized one whose centroids are its only states. Received: "
-        f"{network.name}. ({error}) Save analysis.attribution(model, ids, target=...) instead, the page of one text, "
-        "which takes any model."
+        "The network of a page that reads typed text must read symbols by cells whose equations are known, and layers "
+        f"that read each step, the last one or their mean. Received: {network.name}"
+        f"{f', which needs {error}' if isinstance(error, Unwritten) else f'. ({error})'}. Save "
+        "analysis.attribution(model, ids, target=...) instead, the page of one text, which takes any model."
     )
 
 

@@ -36,7 +36,7 @@ def test_double_precision_is_kept(mask: str | None) -> None:
     assert np.abs(states.numpy() - some.outputs()).max() < 1e-12 * np.abs(states.numpy()).max()
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.trace:DeprecationWarning")  # torch 2.13; models are still traced by it
+@pytest.mark.filterwarnings("ignore:`torch.jit.trace")  # of torch since 2.13; models are still traced by it
 @pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")  # Keras looks at shapes
 def test_a_trace_takes_the_static_path_and_reads_other_symbols() -> None:
     some, other = sample(**SIZES), sample(1, **SIZES)

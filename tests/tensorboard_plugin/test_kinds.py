@@ -34,9 +34,19 @@ class TestTables:
         in_files_alone = ["typing", "labels"]  # they draw a network and an inference, which are not logged
         assert sorted(drawing) == sorted(f"{view}.js" for view in [*schema.views(), *in_files_alone])
         around = {"index.js", "embedded.js", "page.js", "sources.js", "style.css", "example.json"}
+        of_instructions = {"machine.js", "shapley.js"}
         shared = {"render.js", "scales.js", "charts.js", "tips.js", "texts.js"}
         of_reads = {"readings.js", "outputs.js", "bars.js", "triangle.js", "traces.js", "waterfall.js"}
-        assert set(plugin.FILES) == {*drawing, *around, *shared, *of_reads, "graph.js", "path.js", "live.js"}
+        assert set(plugin.FILES) == {
+            *drawing,
+            *around,
+            *shared,
+            *of_reads,
+            "graph.js",
+            "path.js",
+            "live.js",
+            *of_instructions,
+        }
 
     def test_the_page_has_no_list_of_its_own(self):
         assert "await json('views')" in (plugin.STATIC / "index.js").read_text()

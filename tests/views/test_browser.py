@@ -5,6 +5,7 @@ import dataclasses
 import itertools
 import json
 import re
+import urllib.parse
 
 import keras
 import numpy as np
@@ -552,6 +553,37 @@ def logits_of(reader, text):
 
 def names_of(reader):
     return ["␣", *reader.alphabet[1:]]
+
+
+def test_a_live_page_of_an_lstm_has_the_shapley_values_of_numpy(page, tmp_path):
+    critic, tokens = presets.load("reviews-sr-lstm"), ["<s>", "a", "dull", "film", ".", "</s>"]
+    show(page, critic, tmp_path)
+    page.until(page.tokens)
+    enter(page, "A dull film.", tokens)
+    assert re.search("says “negative”, .*% sure", page.one(".headline").text)
+    assert page.one("svg.walk")
+    split = analysis.attribution(critic.model, ["a dull film."], method="shapley")
+    (tmp_path / "saved").mkdir()
+    head, *rows = saved_table(page, tmp_path / "saved")
+    shares = [float(row[head.index("bar, nats")]) for row in rows[: len(tokens)]]
+    np.testing.assert_allclose(shares, split.shares[0], rtol=1e-5, atol=1e-5)
+    enter(page, "a zzyzx film", ["<s>", "a", "zzyzx", "film", "</s>"])
+    assert page.one("#strays").text == "Not known to the network, and all read alike: “zzyzx” (number 2)."
+
+
+def test_a_link_opens_what_is_looked_at_again(live):
+    enter(live, "the world", "the␣world")
+    live.press(live.all(".strip .token")[3], Keys.ENTER)
+    live.until(lambda: '"picked":3' in urllib.parse.unquote(live.driver.current_url))
+    address = live.driver.current_url
+    live.driver.get("about:blank")
+    live.driver.get(address)
+    live.until(lambda: "".join(live.tokens()) == "the␣world")
+    assert live.one("textarea").get_attribute("value") == "the world"
+    assert "number 4 of 9" in live.one(".panel h3").text
+    live.driver.get("about:blank")
+    live.driver.get(address.partition("#")[0] + "#nonsense")
+    live.until(lambda: "".join(live.tokens()) == TEXT_ISAN.replace(" ", "␣"))
 
 
 def test_a_live_page_follows_the_keys(live, reader):

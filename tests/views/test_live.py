@@ -9,6 +9,7 @@ import subprocess
 import keras
 import numpy as np
 import pytest
+import scipy.stats
 
 from keras_interp_rnn import analysis, automata, datasets, layers, presets, views
 from keras_interp_rnn._results import as_page
@@ -128,6 +129,149 @@ def test_the_pages_numbers_are_numpys(name):
         assert_numpys(network, each, *text, 1e-10)
 
 
+def a_model(*parts, mask_zero=False, head=None, alphabet=True):
+    """A model of letters with random weights in float64."""
+    names = datasets.Alphabet(["<pad>", *LETTERS], padding="<pad>") if mask_zero else datasets.Alphabet(LETTERS)
+    with_names, symbols = [names.layer()] if alphabet else [], len(names)
+    embedding = keras.layers.Embedding(symbols, 3, mask_zero=mask_zero)
+    end = keras.layers.Dense(3, "softmax") if head is None else head
+    return keras.Sequential([keras.Input((None,), dtype="int32"), *with_names, embedding, *parts, end])
+
+
+def one_hot():
+    ids = keras.Input((None,), dtype="int32")
+    states = keras.layers.LSTM(3)(keras.ops.one_hot(ids, len(LETTERS)))
+    return keras.Model(ids, keras.layers.Dense(2)(states))
+
+
+def the_last_step():
+    ids = keras.Input((None,), dtype="int32")
+    states = keras.layers.GRU(3, return_sequences=True)(keras.layers.Embedding(len(LETTERS), 4)(ids))
+    return keras.Model(ids, keras.layers.Dense(2, "sigmoid")(1 - keras.layers.Dense(3, "relu")(states)[:, -1]))
+
+
+EACH = {"return_sequences": True}
+MEAN = keras.layers.GlobalAveragePooling1D
+OF_INSTRUCTIONS = {
+    "LSTM": lambda: a_model(keras.layers.LSTM(4)),
+    "GRU, masked": lambda: a_model(keras.layers.GRU(4), mask_zero=True),
+    "GRU, reset before": lambda: a_model(keras.layers.GRU(4, reset_after=False, activation="relu")),
+    "SimpleRNN": lambda: a_model(keras.layers.SimpleRNN(4), head=keras.layers.Dense(1)),
+    "two LSTMs": lambda: a_model(keras.layers.LSTM(4, **EACH), keras.layers.LayerNormalization(), keras.layers.LSTM(3)),
+    "each step": lambda: a_model(keras.layers.LSTM(4, **EACH), head=keras.layers.Dense(len(LETTERS))),
+    "PeepholeLSTM": lambda: a_model(layers.PeepholeLSTM(4)),
+    "MinimalRNN": lambda: a_model(layers.MinimalRNN(4)),
+    "CFN": lambda: a_model(layers.CFN(4)),
+    "both directions": lambda: a_model(keras.layers.Bidirectional(keras.layers.LSTM(3))),
+    "the mean of both directions": lambda: a_model(
+        keras.layers.Bidirectional(keras.layers.GRU(3, **EACH)), MEAN(), mask_zero=True
+    ),
+    "backwards": lambda: a_model(keras.layers.GRU(3, go_backwards=True)),
+    "SRLSTM": lambda: a_model(layers.SRLSTM(4, 3, **EACH), MEAN(), head=keras.layers.Dense(1, "sigmoid")),
+    "the last step without centroids": lambda: a_model(layers.SRLSTM(4, 3, regularize_last_step=False, **EACH), MEAN()),
+    "SRGRU, hard": lambda: a_model(layers.SRGRU(4, 3, transition="soft_argmax", **EACH), MEAN()),
+    "MinGRU above an LSTM": lambda: a_model(keras.layers.LSTM(4, **EACH), layers.MinGRU(3), layers_below()),
+    "the mean of an ISAN": lambda: a_model(keras.layers.Dense(3, "tanh"), layers.RGLRU(4, **EACH), MEAN()),
+    "one-hot": one_hot,
+    "the last step": the_last_step,
+}
+
+
+def layers_below():
+    return keras.layers.BatchNormalization()
+
+
+def drawn(name, seed=2):
+    """A network in float64: the page computes in doubles."""
+    keras.config.set_dtype_policy("float64")
+    try:
+        keras.utils.set_random_seed(seed)
+        network = OF_INSTRUCTIONS[name]()
+    finally:
+        keras.config.set_dtype_policy("float32")
+    rng = np.random.default_rng(seed)
+    for weight in network.trainable_weights:
+        weight.assign(rng.normal(size=weight.shape) * 0.7)
+    return network
+
+
+READ = """
+const task = JSON.parse(require('fs').readFileSync(0));
+(async () => {
+  const arrays = {};
+  for (const [number, array] of Object.entries(task.series.weights)) arrays[number] = await live.unpacked(array);
+  const read = machine.reader(task.series.machine, arrays, task.options);
+  const found = task.texts.map(([ids, changed, symbol]) => {
+    const text = read(ids), outputs = [...text.logits.keys()];
+    const {value, error, base, exact} = text.shares;
+    const of = (f) => ids.map((_, i) => outputs.map((o) => f(i, o)));
+    return {logits: text.logits, shares: of(value), errors: of(error), base: outputs.map(base), exact,
+      asRead: [...ids, 0].map((_, t) => outputs.map((o) => text.asRead(t, o))),
+      deleted: [...text.deleted(changed)], replaced: [...text.replaced(changed, symbol)]};
+  });
+  process.stdout.write(JSON.stringify(found));
+})();
+"""
+
+
+def read_in_node(network, texts, **options):
+    code = f"{document.module('shapley')}\n{document.module('machine')}\n{document.module('live')}\n{READ}"
+    return run_in_node(code, json.dumps({"series": series_of(network), "texts": texts, "options": options}))
+
+
+def outputs_of(network, ids):
+    """The outputs before their activation, of a text as it is."""
+    split = analysis.attribution(network, np.array([ids]), method="telescoping", target="all")
+    return split.output[0]
+
+
+@with_node
+@pytest.mark.core(4)
+@pytest.mark.parametrize("name", OF_INSTRUCTIONS)
+def test_a_page_reads_as_the_network_does(name):
+    network, rng = drawn(name), np.random.default_rng(5)
+    first = int("masked" in name or "mean of both" in name)
+    texts = [(rng.integers(first, len(LETTERS) + first, length).tolist(), length // 2, first + 1) for length in (2, 7)]
+    close = {"rtol": 1e-9, "atol": 1e-9}
+    for found, (ids, changed, symbol) in zip(read_in_node(network, texts, most=8), texts, strict=True):
+        split = analysis.attribution(network, np.array([ids]), method="shapley", target="all")
+        assert found["exact"]
+        np.testing.assert_allclose(found["logits"], split.output[0], **close)
+        np.testing.assert_allclose(found["base"], split.reference_output[0], **close)
+        np.testing.assert_allclose(found["shares"], split.shares[0], **close)
+        np.testing.assert_allclose(found["asRead"][-1], split.output[0], **close)
+        np.testing.assert_allclose(
+            found["deleted"], outputs_of(network, [*ids[:changed], *ids[changed + 1 :]]), **close
+        )
+        changed_to = outputs_of(network, [*ids[:changed], symbol, *ids[changed + 1 :]])
+        np.testing.assert_allclose(found["replaced"], changed_to, **close)
+
+
+@with_node
+def test_intervals_of_few_orders_are_those_of_student():
+    degrees = [2, 3, 5, 10, 100]
+    found = run_in_node(
+        f"{document.module('shapley')}\nprocess.stdout.write(JSON.stringify({degrees}.map(shapley.studentT)))"
+    )
+    np.testing.assert_allclose(found, scipy.stats.t.ppf(0.975, degrees), rtol=0.01)
+
+
+@with_node
+def test_sampled_shares_of_a_page_lie_within_their_intervals():
+    network, ids = drawn("LSTM"), np.random.default_rng(1).integers(0, 5, 12).tolist()
+    [exact], [estimated] = (
+        read_in_node(network, [(ids, 0, 1)], **how) for how in ({"most": 12}, {"most": 4, "pairs": 200})
+    )
+    assert exact["exact"]
+    assert not estimated["exact"]
+    shares, errors = np.array(estimated["shares"]), np.array(estimated["errors"])
+    total = np.array(estimated["logits"]) - estimated["base"]
+    np.testing.assert_allclose(shares.sum(axis=0), total, atol=1e-9)
+    inside = np.abs(shares - exact["shares"]) <= errors
+    assert 0.85 <= inside.mean() <= 1
+    assert errors.max() < 0.2 * np.abs(shares).max()
+
+
 @with_node
 @pytest.mark.parametrize("length", [30, pytest.param(500, marks=pytest.mark.matrix)])
 def test_the_numbers_of_a_preset_are_numpys(length):
@@ -164,10 +308,10 @@ def test_names_are_those_of_the_alphabet():
 @pytest.mark.parametrize(
     ("text", "alphabet", "unknown", "expected"),
     [
-        ("a bé", [" ", "a", "b"], None, {"ids": [1, 0, 2], "strays": [["é", 4]]}),
-        ("a b𝄞", [" ", "a", "b"], 1, {"ids": [1, 0, 2, 1], "strays": []}),
-        ("  up  down of", ["down", "up"], None, {"ids": [1, 0], "strays": [["of", 3]]}),
-        ("", ["a"], None, {"ids": [], "strays": []}),
+        ("a bé", [" ", "a", "b"], None, {"ids": [1, 0, 2], "names": ["a", " ", "b"], "strays": [["é", 4]]}),
+        ("a b𝄞", [" ", "a", "b"], 1, {"ids": [1, 0, 2, 1], "names": ["a", " ", "b", "𝄞"], "strays": [["𝄞", 4]]}),
+        ("  up  down of", ["down", "up"], None, {"ids": [1, 0], "names": ["up", "down"], "strays": [["of", 3]]}),
+        ("", ["a"], None, {"ids": [], "names": [], "strays": []}),
     ],
 )
 def test_a_text_as_ids(text, alphabet, unknown, expected):
@@ -181,14 +325,31 @@ def encoded_in_node(text, series):
 
 
 @with_node
-@pytest.mark.parametrize("text", ["good film", "a good unheard film", ""])
+@pytest.mark.parametrize("text", ["good film", "A good, unheard film!", ""])
 def test_a_text_of_a_vocabulary_has_its_tokens_around_it(text):
     vocabulary = datasets.Alphabet.from_texts(["a film good"])
     parts = vocabulary.layer(), keras.layers.Embedding(len(vocabulary), 3), layers.MinGRU(4), keras.layers.Dense(1)
     series = series_of(of_ids(*parts))
-    found = encoded_in_node(text, {name: series[name] for name in ("alphabet", "typed", "unknown", "frame")})
-    expected = vocabulary.encode(text)
-    assert found == {"ids": expected.tolist(), "strays": []}
+    names = ("alphabet", "symbols", "typed", "unknown", "frame", "in_words")
+    found = encoded_in_node(text, {name: series[name] for name in names})
+    assert found["ids"] == vocabulary.encode(text).tolist()
+    assert found["names"] == ["<s>", *datasets.words.tokenize(text), "</s>"]
+    assert [name for name, _ in found["strays"]] == [x for x in datasets.words.tokenize(text) if x not in "a film good"]
+
+
+@with_node
+def test_a_text_is_split_into_words_as_in_python():
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice([*"aB3'.,! \n-/<>_"], 30)) for _ in range(200)]
+    texts += [
+        "It isn\u2019t “good”… 3/10",
+        "Café<br />naïve d'été",
+        "cafe\u0301 rock\u2011n\u2011roll",
+        "Été'x 'tis don't's",
+    ]
+    asked = f"{json.dumps(texts)}.map(live.words)"
+    found = run_in_node(f"{document.module('live')}\nprocess.stdout.write(JSON.stringify({asked}))")
+    assert found == [datasets.words.tokenize(text) for text in texts]
 
 
 def test_a_recognizer_is_its_automaton_with_the_verdict():
@@ -215,23 +376,43 @@ def of_ids(*parts):
     return keras.Sequential([keras.Input((None,), dtype="int32"), *parts])
 
 
-def lstm():
-    return of_ids(keras.layers.Embedding(4, 3), keras.layers.LSTM(2))
+def attending():
+    ids = keras.Input((None,), dtype="int32")
+    states = keras.layers.LSTM(3, return_sequences=True)(keras.layers.Embedding(4, 3)(ids))
+    return keras.Model(ids, keras.layers.Dense(1)(MEAN()(keras.layers.Attention()([states, states]))))
 
 
-def pooled():
-    isan = layers.ISAN(3, 4, return_sequences=True)
-    return of_ids(isan, keras.layers.GlobalAveragePooling1D(), keras.layers.Dense(1))
+def both(**flags):
+    return keras.layers.Bidirectional(keras.layers.LSTM(2, **flags))
 
 
-def with_memory():
-    return of_ids(automata.SymbolEmbedding("01", 4), layers.SRLSTM(4, 3), keras.layers.Dense(1))
+REFUSED = {
+    "attention": (attending, r"needs instructions for attention.* \(Attention\)"),
+    "two layers in both directions": (
+        lambda: of_ids(keras.layers.Embedding(4, 3), both(**EACH), both()),
+        "needs layers above both directions",
+    ),
+    "each step in both directions": (
+        lambda: of_ids(keras.layers.Embedding(4, 3), both(**EACH)),
+        "needs outputs of each step of both directions",
+    ),
+    "noise": (lambda: of_ids(keras.layers.Embedding(4, 3), layers.SRLSTM(2, 3, transition="sample")), "or no noise"),
+    "matrices": (lambda: of_ids(keras.layers.Embedding(4, 4), layers.DeltaNet(4, 2)), "needs"),
+    "an activation": (
+        lambda: of_ids(keras.layers.Embedding(4, 3), keras.layers.LSTM(2), keras.layers.Dense(2, "gelu")),
+        "needs the activation of dense",
+    ),
+    "vectors": (lambda: keras.Sequential([keras.Input((None, 3)), keras.layers.LSTM(2)]), "inputs other than ids"),
+    "states that are carried": (
+        lambda: keras.Sequential(
+            [keras.Input((None,), 2, "int32"), keras.layers.Embedding(4, 3), keras.layers.LSTM(2, stateful=True)]
+        ),
+        "needs states that are carried",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("make", "cause"),
-    [(lstm, "Exactly one ISAN"), (pooled, "reads their mean"), (with_memory, "a further state")],
-)
+@pytest.mark.parametrize(("make", "cause"), REFUSED.values(), ids=REFUSED)
 def test_rejects_other_networks_and_names_an_alternative(make, cause, tmp_path):
     network = make()
     with pytest.raises(
@@ -256,7 +437,7 @@ def test_a_preset_has_a_page_that_reads_or_its_card_alone(name):
     preset = presets.load(name)
     page = as_page(preset)
     assert html.escape(preset.card.data) in page
-    assert ("<script" in page) is (name not in ("reviews-sr-lstm", "counting-isan"))
+    assert ("<script" in page) is (name != "counting-isan")
     assert ('"outputs": ["1", "2", "3"' in page) is (name == "lookup-delta-net")
 
 

@@ -6,9 +6,26 @@ import {recorded} from './sources.js';
 /** Draws places over what the file shows without scripts. */
 export async function open(modules) {
   const {runs, views, folders, state, csv} = JSON.parse(document.getElementById('data').textContent);
-  const host = {title: document.title, lead: document.querySelector('.lead')?.textContent, kept: state, csv};
+  const host = {title: document.title, lead: document.querySelector('.lead')?.textContent, kept: {...state, ...inAddress()}, remember, link: () => window.location.href, csv};
   document.body.classList.remove('static');
   const places = Object.fromEntries(Object.entries(modules).map(([name, module]) => [name, {...module, kinds: views[name]}]));
   window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
   await start({places, folders, source: recorded(runs), host});
+}
+
+/** What is looked at is kept behind the # of the address, so that a link opens it again. */
+function inAddress() {
+  try {
+    return JSON.parse(decodeURIComponent(window.location.hash.slice(1)));
+  } catch {
+    return {};
+  }
+}
+
+function remember(state) {
+  try {
+    window.history.replaceState(null, '', `#${encodeURIComponent(JSON.stringify(state))}`);
+  } catch {
+    // In a frame without an address of its own.
+  }
 }

@@ -17,7 +17,7 @@ export async function render() {
     const places = Object.fromEntries(Object.entries(views).map(([name, kinds], i) => [name, {...modules[i], kinds}]));
     sample = Object.values(places)[0].example;
     const [source, note] = await sourceOf();
-    await start({places, folders, source, host: {kept: kept(), remember, note}});
+    await start({places, folders, source, host: {kept: kept(), remember, link: () => window.parent.location.href, note}});
   } catch (error) {
     patch(document.body, h('p', {class: 'error', role: 'alert'}, `The page cannot be loaded: ${error.message}`));
     return;

@@ -130,18 +130,26 @@ function half(bits) {
   return bits & 32768 ? -size : size;
 }
 
-/** A text as ids, and what in it is no symbol: [symbol, position from 1]. `typed` are the ids of what a text is made of: letters
- * where all are single ones, else what stands between blanks. `unknown`, an id or null, stands for others; `frame` are the ids
- * before a text and behind it. */
-export function encoded(text, {alphabet, typed, unknown, frame: [before, behind]}) {
+/** The tokens of a text, as `datasets.words.tokenize` splits it: lower-case words, numbers, `...` and single signs. */
+export function words(text) {
+  const plain = text.normalize('NFC').replace(/[\u2018\u2019\u201b\u02bc]/g, "'").replace(/[\u201c\u201d\u201f]/g, '"').replace(/[\u2010\u2011\u2212]/g, '-').replace(/\u2026/g, '...');
+  return plain.toLowerCase().replace(/<br\s*\/?>/g, ' ').match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}]*(?:'\p{L}+)?|\.\.\.|\S\p{M}*/gu) ?? [];
+}
+
+/** A text as ids, the name of each, and what in it is no symbol: [symbol, position from 1]. `typed` are the ids of what a text is made
+ * of: letters where all are single ones, else what stands between blanks, or, if it is in `words`, what `words` splits. `unknown`, an
+ * id or null, stands for others, which keep their name; `frame` are the ids before a text and behind it. */
+export function encoded(text, {alphabet, symbols = alphabet, typed, unknown, frame: [before, behind], in_words: inWords}) {
   const letters = typed.every((id) => [...alphabet[id]].length === 1);
   const place = new Map(typed.map((id) => [alphabet[id], id]));
-  const ids = [];
+  const named = (ids) => ids.map((id) => ({id, name: symbols[id]}));
+  const found = [];
   const strays = [];
-  (letters ? [...text] : text.split(/\s+/).filter(Boolean)).forEach((name, i) => {
-    const id = place.get(name) ?? unknown;
-    if (id === null) strays.push([name, i + 1]);
-    else ids.push(id);
+  (letters ? [...text] : inWords ? words(text) : text.split(/\s+/).filter(Boolean)).forEach((name, i) => {
+    const id = place.get(name);
+    if (id === undefined) strays.push([name, i + 1]);
+    if (id !== undefined || unknown !== null) found.push({id: id ?? unknown, name: id === undefined ? name : symbols[id]});
   });
-  return {ids: [...before, ...ids, ...behind], strays};
+  const all = [...named(before), ...found, ...named(behind)];
+  return {ids: all.map(({id}) => id), names: all.map(({name}) => name), strays};
 }

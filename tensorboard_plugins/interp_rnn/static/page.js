@@ -21,7 +21,7 @@ let player = null;
 /** Opens the page.
  * given.places: name -> module, with the kinds that it shows; overview is the place of all runs. given.source: `sources.js`.
  * given.folders: of callbacks, whose runs belong to the run of the folder above. given.host: what is around the page:
- * title, lead, kept (a state), remember (the state), note, csv (the file of numbers that is saved, in place of what is drawn). */
+ * title, lead, kept (a state), remember (the state), link (to it), note, csv (the file of numbers that is saved, in place of what is drawn). */
 export async function start(given) {
   ({places, source, host} = given);
   host.folders = given.folders;
@@ -148,6 +148,7 @@ async function pageOf(name, entries, body, current) {
     },
     downloads: (drawing, rows, file) => {
       const row = downloads(drawing, () => host.csv ?? csvOf(rows()), file);
+      row.append(html('button', {type: 'button', onclick: copyLink}, 'Copy link'));
       if (source.saves) row.append(html('button', {type: 'button', onclick: saveAsHtml}, 'Save as HTML'));
       return row;
     },
@@ -328,6 +329,18 @@ function keptIn(kept) {
 }
 
 let noting;
+
+/** Copies a link to what is looked at; where the page may not copy, the button has it to be copied. */
+async function copyLink({currentTarget: button}) {
+  clearTimeout(noting);
+  host.remember?.(keptIn(state));
+  try {
+    await navigator.clipboard.writeText(host.link());
+    button.textContent = 'Link copied';
+  } catch {
+    button.replaceWith(html('input', {class: 'link', readonly: '', value: host.link(), 'aria-label': 'Link to this', onfocus: (event) => event.currentTarget.select()}));
+  }
+}
 
 /** Writes the state to where the page is kept, a moment after the last change. */
 function remember() {

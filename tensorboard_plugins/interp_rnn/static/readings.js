@@ -1,5 +1,6 @@
 // How a network reads a text, by each method that was logged: one number a token for an output, and what the network says.
 
+import {softmax} from './outputs.js';
 import {ROUNDING} from './scales.js';
 
 /** A method is {id, name, entry, series, load(step, target)}; a reading, what it loads:
@@ -97,6 +98,18 @@ export const ofTerms = ({start, bias, ...reading}) => ({
   ...summed({kind: 'term', unit: unitOf(reading.outputs), ...reading, rest: [['the initial state', start], ['the bias', bias]]}),
   without: true,
 });
+
+/** A reading of Shapley values of a network's outputs before `activation`; logits(o) are these outputs. base(o): of no symbol. */
+export function ofShares({base, activation, classes, ...reading}) {
+  const {outputs, logits} = reading;
+  const quantity = {softmax: 'logit', sigmoid: 'log-odds'}[activation] ?? (classes.length ? 'log-odds' : '');
+  const odds = quantity === 'log-odds';
+  return {
+    kind: 'average', noun: 'symbol', ...reading, quantity, unit: quantity || outputs.length > 1 ? 'nats' : '', odds, classes: odds && classes.length ? classes : undefined,
+    rest: [['the output without any symbol', base]], outcome: logits,
+    probability: odds ? (o) => 1 / (1 + Math.exp(-logits(o))) : quantity ? (o) => softmax(outputs.map((_, other) => logits(other)))[o] : null,
+  };
+}
 
 /** A reading of what an output loses, value(i, o), where a token is deleted. */
 export const ofDeletions = (reading) => ({

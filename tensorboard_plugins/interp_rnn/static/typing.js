@@ -2,8 +2,9 @@
 
 import {blank} from './bars.js';
 import {encoded, network, unpacked} from './live.js';
+import {reader} from './machine.js';
 import {says} from './outputs.js';
-import {ofDeletions, ofTerms, pairOf} from './readings.js';
+import {ofDeletions, ofShares, ofTerms, pairOf} from './readings.js';
 import {drawTexts} from './reads.js';
 import {h, patch} from './render.js';
 
@@ -11,6 +12,7 @@ export const title = 'Reads';
 export const about = 'What in the text makes the network say this?';
 
 const LISTED = 80; // symbols
+const WORDS = 16; // of them, of a network of words
 const CHOICES = 300; // symbols that can be read in the place of another
 const CHANGES = 20000; // changed texts that are compared
 
@@ -18,20 +20,22 @@ export async function draw(body, page) {
   const {state, series} = page;
   const arrays = await Promise.all(Object.entries(series.weights).map(async ([name, array]) => [name, await unpacked(array)]));
   if (!page.current()) return;
-  const read = network(Object.fromEntries(arrays));
+  const weights = Object.fromEntries(arrays);
+  const read = series.machine ? reader(series.machine, weights) : network(weights);
   const [above, below, end] = [0, 1, 2].map(() => document.createElement('div'));
   body.replaceChildren(above, below, end);
+  const choices = [...series.symbols.keys()].filter((id) => !series.machine?.masked.includes(id)).slice(0, CHOICES);
   const texts = []; // the one that is typed
-  let ids = [];
+  let ids = null; // of the text that was read last
   let again = null; // draws Reads
 
   async function show() {
-    const {ids: now, strays} = encoded(state.word ?? '', series);
-    const changes = now.findIndex((id, t) => id !== ids[t]);
-    const same = changes < 0 ? now.length : changes;
-    if (state.picked >= same) state.picked = null; // another symbol is there now
+    const {ids: now, names, strays} = encoded(state.word ?? '', series);
+    const changes = ids ? now.findIndex((id, t) => id !== ids[t]) : -1;
+    if (changes >= 0 && state.picked >= changes) state.picked = null; // another symbol is there now
+    if (state.picked >= now.length) state.picked = null;
     ids = now;
-    texts[0] = textOf(ids);
+    texts[0] = textOf(ids, names);
     patch(above, box(strays));
     if (!ids.length) {
       again = null;
@@ -44,23 +48,24 @@ export async function draw(body, page) {
   function box(strays) {
     const symbols = series.typed.map((id) => series.symbols[id]);
     const words = blank(symbols) !== '';
+    const listed = words ? WORDS : LISTED;
     const unknown = strays.slice(0, 5).map(([name, at]) => `“${name}” (number ${at})`).join(', ');
     return [
       h('label', {class: 'typed', key: 'box'}, 'Type a text', h('textarea', {rows: 2, value: state.word ?? '', spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off', 'aria-describedby': 'symbols strays',
         oninput: (event) => {
           Object.assign(state, {word: event.target.value, target: null});
+          page.remember();
           show();
         }})),
-      h('p', {class: 'note', key: 'symbols', id: 'symbols'}, `The network reads ${words ? 'words, with blanks between them' : 'these symbols'}: ${symbols.slice(0, LISTED).join(' ')}${symbols.length > LISTED ? ` and ${symbols.length - LISTED} more` : ''}`),
-      h('p', {class: 'error', key: 'strays', id: 'strays', role: 'status'}, unknown ? `No symbol of this network, and left out: ${unknown}${strays.length > 5 ? ` and ${strays.length - 5} more` : ''}.` : ''),
+      h('p', {class: 'note', key: 'symbols', id: 'symbols'}, `The network reads ${series.in_words ? 'words and signs, such as' : words ? 'words, with blanks between them:' : 'these symbols:'} ${symbols.slice(0, listed).join(' ')}${symbols.length > listed ? ` and ${symbols.length - listed} more` : ''}`),
+      h('p', {class: 'error', key: 'strays', id: 'strays', role: 'status'}, unknown ? `${series.unknown === null ? 'No symbol of this network, and left out' : 'Not known to the network, and all read alike'}: ${unknown}${strays.length > 5 ? ` and ${strays.length - 5} more` : ''}.` : ''),
     ];
   }
 
   /** A text as Reads takes it (readings.js). What nobody looks at is not computed. */
-  function textOf(ids) {
+  function textOf(ids, symbols) {
     const {outputs} = series;
-    const symbols = ids.map((id) => series.symbols[id]);
-    const given = {steps: [0], slices: [false, true], symbols, outputs, alternatives: series.symbols.slice(0, CHOICES), deletions: true};
+    const given = {steps: [0], slices: [false, true], symbols, outputs, alternatives: choices.map((id) => series.symbols[id]), deletions: true};
     const opened = (text) => {
       const logits = (o) => text.logits[o];
       pairOf({outputs, logits}, state).forEach((o) => text.carry(o));
@@ -74,9 +79,13 @@ export async function draw(body, page) {
       key: '', symbols, traces: [],
       changes: {series: given, earlier: true, load: (_, target) => {
         const {logits, deleted, replaced, carryAll} = until(target);
-        return {original: logits, deleted, replaced, all: few ? carryAll : null};
+        return {original: logits, deleted, replaced: (i, a) => replaced(i, choices[a]), all: few ? carryAll : null};
       }},
-      methods: [
+      methods: series.machine ? [
+        method('shapley', 'Shapley values', ({shares, asRead}, reading) => ofShares({...reading, value: shares.value, error: shares.exact ? null : shares.error, base: shares.base, asRead,
+          activation: series.machine.activation, classes: series.machine.classes})),
+        method('deleted', 'Deletion', ({logits, without}, reading) => ofDeletions({...reading, value: (i, o) => logits[o] - without(i, o)})),
+      ] : [
         method('contributions', 'Contributions', ({term, start, bias}, reading) => ofTerms({...reading, value: term, start, bias: (o) => bias[o]})),
         method('deleted', 'Deletion', ({logits, without}, reading) => ofDeletions({...reading, value: (i, o) => logits[o] - without(i, o)})),
       ],
