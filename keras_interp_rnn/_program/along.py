@@ -59,6 +59,16 @@ def state_sizes(cell: Any) -> list[int | tuple[int, ...]]:
     return list(cell.state_size) if isinstance(cell.state_size, (list, tuple)) else [cell.state_size]
 
 
+def cells_of(cell: Any) -> list[Any]:
+    """The cells of a stack, from the inputs on; of any other cell itself."""
+    return [*cell.cells] if isinstance(cell, keras.layers.StackedRNNCells) else [cell]
+
+
+def encoder_of(cell: Any) -> Any:
+    """The layer by which a cell reads its inputs; None where it has none."""
+    return getattr(innermost(cell), "encoder", None)
+
+
 def state_names(count: int) -> list[str]:
     """The names of a cell's states: h, and c where there is one more."""
     return ["h", "c"] if count == 2 else ["h", *(f"state_{i}" for i in range(1, count))]
@@ -331,7 +341,7 @@ def vocabulary_of(cell: object) -> int | None:
 
 def _into_inputs(cell: object, pull: Callable[[Array], Array], inputs: AnyArray) -> Callable[[Array], Array]:
     """P -> P @ ds_t/dx_t, through the encoder, if the cell has one. Ids count as one-hot vectors."""
-    encoder = getattr(innermost(cell), "encoder", None)
+    encoder = encoder_of(cell)
     if encoder is None and vocabulary_of(cell) is not None:
         return pull
     if encoder is None:

@@ -17,7 +17,7 @@ from keras_interp_rnn import _backend
 from keras_interp_rnn._arrays import as_float64, is_float
 from keras_interp_rnn._backend.keras_quirks import with_mask
 from keras_interp_rnn._program import operations as o
-from keras_interp_rnn._program.along import CellAlong, Mask
+from keras_interp_rnn._program.along import CellAlong, Mask, cells_of
 from keras_interp_rnn._types import AnyArray, Array, Tensor
 from keras_interp_rnn.equations import NUMPY
 
@@ -297,7 +297,7 @@ class Cells:
     def __init__(self, operation: o.Recur) -> None:
         self.operation, layer = operation, operation.layer
         self.order = slice(None, None, -1 if operation.backwards else 1)
-        self.cells = [CellAlong(layer, cell) for cell in getattr(operation.cell, "cells", [operation.cell])]
+        self.cells = [CellAlong(layer, cell) for cell in cells_of(operation.cell)]
         states = tree.flatten(layer.get_initial_state(1))
         self.starts = [as_float64(ops.cast(x, layer.variable_dtype))[0] for x in states]
 

@@ -14,7 +14,7 @@ import functools
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import keras
 import numpy as np
@@ -22,16 +22,16 @@ from keras import tree
 
 from keras_interp_rnn._arrays import as_float64, check_finite
 from keras_interp_rnn._cells import equations_of
-from keras_interp_rnn._program import draws_noise, innermost, read, read_layer
+from keras_interp_rnn._program import draws_noise, read, read_layer
 from keras_interp_rnn._program import operations as o
-from keras_interp_rnn._program.along import treats_steps_alike
+from keras_interp_rnn._program.along import cells_of, encoder_of, treats_steps_alike
 from keras_interp_rnn._program.graph import is_stateful
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.deploy._c import Unwritten as Unwritten
 from keras_interp_rnn.deploy.network import ACTIVATIONS, with_activations
 from keras_interp_rnn.equations import NUMPY
 
-Instruction = list[Any]
+Instruction = list[str | int]
 """[name, number of the row that it makes, *numbers of rows that it reads, or sizes]."""
 
 
@@ -317,9 +317,13 @@ class Mask:
 
 @dataclass(frozen=True)
 class AtEnd:
-    """A row after the last step; `Row` itself is one of the symbol alone."""
+    """A row after the last step."""
 
     row: Row
+
+
+Known: TypeAlias = Symbol | Mask | Row | Each | Pair | AtEnd
+"""A value of a program: a row is one of the symbol alone."""
 
 
 @dataclass
@@ -331,7 +335,7 @@ class Instructions:
         sides: the directions. head: the instructions after the last step. output: the row with the outputs.
         count, last: the rows that hold how many steps are read, and whether a step is the last one.
         num_symbols: K; the id K stands for no symbol.
-        masked: ids that no step reads, and that are not for typing: what is read of them is not in the instructions.
+        masked: ids that some layer masks, so that they are not for typing: the instructions know no masked step.
         activation: of the output, which is left out: "softmax", "sigmoid" or "".
     """
 
@@ -367,7 +371,7 @@ class _Writer:
         self.symbol: list[Instruction] = []
         self.head: list[Instruction] = []
         self.sides: list[Side] = []
-        self.masked: list[int] = []
+        self.masked: set[int] = set()
         self.count, self.last = self.recorder.row(1), self.recorder.row(1)
 
     def written(self) -> Instructions:
@@ -379,14 +383,14 @@ class _Writer:
         last = operations[-1] if operations else None
         if isinstance(last, o.Elementwise) and last.function in o.PROBABILITIES and last.makes == [output]:
             operations, output, activation = operations[:-1], last.reads[0], o.PROBABILITIES[last.function]
-        known: dict[o.Value, Any] = {program.inputs[0]: Symbol()}
+        known: dict[o.Value, Known] = {program.inputs[0]: Symbol()}
         for operation in operations:
             reads_mask = operation.mask is not None and isinstance(known.get(operation.mask), Mask)
             if operation.arguments and not (operation.arguments == ["mask"] and reads_mask):
                 raise Unwritten(f"{', '.join(operation.arguments)} as arguments of {operation.name}")
             known[operation.makes[0]] = self._made(operation, [known[value] for value in operation.reads])
         found = known[output]
-        end = self._after_last(found) if isinstance(found, Each) else found
+        end = self._after_last(found) if isinstance(found, Each) and not found.side.backwards else found
         if not isinstance(end, AtEnd) or not self.sides:
             raise Unwritten("outputs of each step of both directions, or of no recurrent layer")
         return Instructions(
@@ -398,16 +402,16 @@ class _Writer:
             self.count,
             self.last,
             self.recorder.num_symbols,
-            self.masked,
+            sorted(self.masked),
             activation,
         )
 
-    def _made(self, operation: o.Operation, reads: list[Any]) -> Any:
+    def _made(self, operation: o.Operation, reads: list[Known]) -> Known:
         """The value of an operation: a symbol, or a row of the symbol, of each step, or after the last one."""
         if isinstance(operation, o.NotEqual):
             if not isinstance(reads[0], Symbol):
                 raise Unwritten("a mask of other numbers than symbols")
-            self.masked = [int(operation.value)]
+            self.masked.add(int(operation.value))
             return Mask()
         if isinstance(operation, o.Recur):
             return self._recurrent(operation, reads[0])
@@ -429,8 +433,11 @@ class _Writer:
         if ends and len(ends) != len(reads):
             raise Unwritten("what is read after the last step, together with steps")
         self.recorder.section = each[0].side.step if each else self.head if ends else self.symbol
-        made = rule(self.recorder, operation, *(x.row if isinstance(x, Each | AtEnd) else x for x in reads))
-        return Each(made, each[0].side) if each else AtEnd(made) if ends else made
+        rows = [x.row if isinstance(x, Each | AtEnd) else x for x in reads]
+        made: Row | Symbol = rule(self.recorder, operation, *rows)
+        if isinstance(made, Symbol) or not each + ends:
+            return made
+        return Each(made, each[0].side) if each else AtEnd(made)
 
     def _kept(self, side: Side, start: Array, next_row: Callable[[Row], Row]) -> Row:
         """A new state of a side, from what it holds at first, and from its row to the row that takes its place."""
@@ -444,17 +451,10 @@ class _Writer:
 
     def _after_last(self, x: Each) -> AtEnd:
         """The row that a side made of the last step that it read."""
-        if x.side.backwards:
-            raise Unwritten("the first step that a layer read from the end")
         return AtEnd(self._kept(x.side, np.zeros(x.row.size), lambda _: x.row))
 
-    def _check_mask(self, operation: o.Operation) -> None:
-        if (operation.mask is not None) != bool(self.masked):
-            raise Unwritten(f"masks that {operation.name} does not read as others do")
-
-    def _recurrent(self, operation: o.Recur, x: object) -> Any:
+    def _recurrent(self, operation: o.Recur, x: Known) -> Known:
         layer = operation.layer
-        self._check_mask(operation)
         if len(operation.makes) > 1:
             raise Unwritten(f"the options of {operation.name}")
         if isinstance(x, Each):
@@ -462,24 +462,25 @@ class _Writer:
             if side.backwards or operation.backwards:
                 raise Unwritten("layers above one that reads backwards")
         elif isinstance(x, Row | Symbol):
-            side = Side(operation.backwards)
-            self.sides.append(side)
+            same = [side for side in self.sides if side.backwards == operation.backwards]
+            side = same[0] if same else Side(operation.backwards)
+            self.sides += [] if same else [side]
         else:
             raise Unwritten("layers above both directions")
         starts = [as_float64(state)[0] for state in tree.flatten(layer.get_initial_state(1))]
         if any(start.ndim != 1 for start in starts):
             raise Unwritten("states that are matrices")
-        output: Any = x.row if isinstance(x, Each) else x
-        for cell in getattr(operation.cell, "cells", [operation.cell]):
+        output = x.row if isinstance(x, Each) else x
+        for cell in cells_of(operation.cell):
             count = len(tree.flatten(cell.state_size))
             output, starts = self._cell(cell, side, starts[:count], output, layer), starts[count:]
-        if operation.sequences:
-            if operation.backwards and not operation.in_order:
-                raise Unwritten("outputs in the order of reading")
-            return Each(output, side)
-        return AtEnd(self._kept(side, np.zeros(output.size), lambda _: output))
+        assert isinstance(output, Row)
+        each = Each(output, side)
+        if operation.sequences and operation.backwards and not operation.in_order:
+            raise Unwritten("outputs in the order of reading")
+        return each if operation.sequences else self._after_last(each)
 
-    def _cell(self, cell: Any, side: Side, starts: list[Array], x: Any, layer: keras.layers.Layer) -> Row:
+    def _cell(self, cell: Any, side: Side, starts: list[Array], x: Row | Symbol, layer: keras.layers.Layer) -> Row:
         """The output of a cell, whose states become states of the side."""
         recorder = self.recorder
         found = None if draws_noise(cell) else equations_of(cell, as_float64)
@@ -487,7 +488,7 @@ class _Writer:
             raise Unwritten(f"equations of {type(cell).__name__}, or no noise")
         equations = with_activations(recorder, found, layer.name)
         recorder.section = self.symbol if isinstance(x, Symbol) or self._is_of_symbol(x) else side.step
-        encoder = getattr(innermost(cell), "encoder", None)
+        encoder = encoder_of(cell)
         if encoder is not None:
             of_ids = isinstance(x, Symbol)
             encoding = read_layer(encoder, (None,) if of_ids else (None, x.size), "int32" if of_ids else "float32")
@@ -514,8 +515,7 @@ class _Writer:
         """Whether a row depends on the symbol alone."""
         return x.number in {instruction[1] for instruction in self.symbol}
 
-    def _mean(self, operation: o.Mean, x: object) -> AtEnd:
-        self._check_mask(operation)
+    def _mean(self, operation: o.Mean, x: Known) -> AtEnd:
         if isinstance(x, Pair):
             means = [self._mean(operation, part).row for part in x.parts]
             self.recorder.section = self.head
@@ -526,11 +526,11 @@ class _Writer:
         self.recorder.section = self.head
         return AtEnd(total / self.count)
 
-    def _windows(self, operation: o.Windows, x: object) -> Any:
+    def _windows(self, operation: o.Windows, x: Known) -> Known:
         lags = operation.lags
-        if lags is None or self.masked or not isinstance(x, Each | Row):
+        if lags is None:
             raise Unwritten("steps other than those that have been read")
-        if isinstance(x, Each) and max(lags) == 0:
+        if isinstance(x, Each) and max(lags) == 0 and not x.side.backwards:
             return self._after_last(x)
         raise Unwritten("windows of steps")
 

@@ -23,9 +23,9 @@ from keras import tree
 from keras_interp_rnn._arrays import as_float64, check_finite
 from keras_interp_rnn._cells import CellActivation, equations_of
 from keras_interp_rnn._checks import c_identifier, choice, invalid
-from keras_interp_rnn._program import Program, draws_noise, innermost, read, read_layer, state_names
+from keras_interp_rnn._program import Program, draws_noise, read, read_layer, state_names
 from keras_interp_rnn._program import operations as o
-from keras_interp_rnn._program.along import treats_steps_alike
+from keras_interp_rnn._program.along import cells_of, encoder_of, treats_steps_alike
 from keras_interp_rnn._program.graph import computing_layers, runs_its_graph
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.deploy._c import MATRICES, Lines, Place, Unwritten, loop, plus
@@ -373,7 +373,7 @@ def _recurrent(code: Code, operation: o.Recur, name: str, x: Any) -> Value:
     if any(flags.values()):
         raise _refusal(" with ".join([name, *(flag for flag, is_set in flags.items() if is_set)]), EXPORT)
     starts = [as_float64(state)[0] for state in tree.flatten(layer.get_initial_state(1))]
-    for cell in getattr(layer.cell, "cells", [layer.cell]):
+    for cell in cells_of(layer.cell):
         count = len(tree.flatten(cell.state_size))
         x, starts = _cell(code, cell, name, starts[:count], x), starts[count:]
     output: Value = x
@@ -387,7 +387,7 @@ def _cell(code: Code, cell: Any, name: str, starts: list[Array], x: Any) -> Valu
         reason = "draws noise" if draws_noise(cell) else "has no equations that are known"
         raise _refusal(f"{name}, whose cell {type(cell).__name__} {reason}", EXPORT)
     equations = with_activations(code, found, name)
-    encoder = getattr(innermost(cell), "encoder", None)
+    encoder = encoder_of(cell)
     if encoder is not None:
         of_ids = isinstance(x, Index)
         encoding = read_layer(encoder, (None,) if of_ids else (None, x.size), "int32" if of_ids else "float32")

@@ -129,6 +129,9 @@ def test_the_pages_numbers_are_numpys(name):
         assert_numpys(network, each, *text, 1e-10)
 
 
+EACH = {"return_sequences": True}
+
+
 def a_model(*parts, mask_zero=False, head=None, alphabet=True):
     """A model of letters with random weights in float64."""
     names = datasets.Alphabet(["<pad>", *LETTERS], padding="<pad>") if mask_zero else datasets.Alphabet(LETTERS)
@@ -144,13 +147,21 @@ def one_hot():
     return keras.Model(ids, keras.layers.Dense(2)(states))
 
 
+def side_by_side():
+    ids = keras.Input((None,), dtype="int32")
+    vectors = keras.layers.Embedding(len(LETTERS), 4)(ids)
+    states = [layer(vectors) for layer in (keras.layers.LSTM(3, **EACH), keras.layers.GRU(3, **EACH))]
+    last = keras.layers.GRU(2)(keras.layers.Concatenate()(states))
+    first = keras.layers.GRU(2, go_backwards=True)(vectors)
+    return keras.Model(ids, keras.layers.Dense(2)(keras.layers.Concatenate()([last, first])))
+
+
 def the_last_step():
     ids = keras.Input((None,), dtype="int32")
     states = keras.layers.GRU(3, return_sequences=True)(keras.layers.Embedding(len(LETTERS), 4)(ids))
     return keras.Model(ids, keras.layers.Dense(2, "sigmoid")(1 - keras.layers.Dense(3, "relu")(states)[:, -1]))
 
 
-EACH = {"return_sequences": True}
 MEAN = keras.layers.GlobalAveragePooling1D
 OF_INSTRUCTIONS = {
     "LSTM": lambda: a_model(keras.layers.LSTM(4)),
@@ -173,6 +184,7 @@ OF_INSTRUCTIONS = {
     "MinGRU above an LSTM": lambda: a_model(keras.layers.LSTM(4, **EACH), layers.MinGRU(3), layers_below()),
     "the mean of an ISAN": lambda: a_model(keras.layers.Dense(3, "tanh"), layers.RGLRU(4, **EACH), MEAN()),
     "one-hot": one_hot,
+    "two layers side by side": side_by_side,
     "the last step": the_last_step,
 }
 
