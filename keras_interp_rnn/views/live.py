@@ -11,7 +11,7 @@ model float32, and matrices computed from the weights of a linear recurrence flo
 are 0.90 MB of float16, and take 1.11 MB of its page.
 
 Any other network is in the page as lists of instructions (`deploy.instructions`), which static/machine.js runs: its
-outputs are computed anew with each letter, and so are Shapley values, exact for short texts and sampled for others
+outputs are computed with each letter, and so are Shapley values, exact for short texts and sampled for others
 (static/shapley.js), of the same reference as in `analysis.attribution`.
 
 For a state-regularized network the page holds the table of its automaton and, if the proof succeeds, the certificate

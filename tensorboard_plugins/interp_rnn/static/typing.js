@@ -39,7 +39,9 @@ export async function draw(body, page) {
     patch(above, box(strays));
     if (!ids.length) {
       again = null;
-      patch(below, h('p', {class: 'headline', 'aria-live': 'polite'}, `Before any symbol the network says: ${says(series.outputs, [...read([]).logits])}.`));
+      const {logits} = read([]);
+      const said = logits.every(Number.isFinite) ? `Before any symbol the network says: ${says(series.outputs, [...logits])}.` : 'The network reads the mean over the symbols, and there is none yet.';
+      patch(below, h('p', {class: 'headline', 'aria-live': 'polite'}, said));
     } else if (again) await again();
     else again = await drawTexts(below, page, texts);
   }
