@@ -198,7 +198,9 @@ class _Reader:
         mask = reads[0].mask if reads else None
         if id(given) in known and (mask is None or given is not mask_of(tensors[0])):
             mask = known[id(given)]
-        is_read = not _others(node) and (given is None or isinstance(given, keras.KerasTensor))  # and no constant mask
+        by_name = bool(node.arguments.kwargs) and not isinstance(operation, L.Layer)
+        constant = not (given is None or isinstance(given, keras.KerasTensor))
+        is_read = not (by_name or constant or _others(node))
         found = self.understood(_Call(operation, node, reads, mask)) if is_read else None
         return self.opaque(operation, node, known) if found is None else found
 

@@ -160,8 +160,14 @@ def _sum(operation: o.Sum) -> Equation:
     factors = operation.factors
     return Equation(
         lambda *parts: functools.reduce(np.add, [f * x for f, x in zip(factors, parts, strict=True)]),
-        lambda gradient, *_: [gradient * factor for factor in factors],
+        lambda gradient, _, *parts: [_summed(gradient * f, x) for f, x in zip(factors, parts, strict=True)],
     )
+
+
+def _summed(gradient: Array, x: Array) -> Array:
+    """The gradient by a value of which one step was added to each of several."""
+    axes = tuple(axis for axis, size in enumerate(x.shape) if size == 1 != gradient.shape[axis])
+    return gradient.sum(axis=axes, keepdims=True) if axes else gradient
 
 
 def _reshape(operation: o.Reshape) -> Equation:

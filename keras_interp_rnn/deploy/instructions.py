@@ -99,6 +99,19 @@ class Row:
     def __gt__(self, other: object) -> Row:
         return self._with("less", other, self)
 
+    def __ge__(self, other: object) -> Row:
+        return self._with("at_least", self, other)
+
+    def __le__(self, other: object) -> Row:
+        return self._with("at_least", other, self)
+
+    def _unwritten(self, *others: object) -> Row:
+        raise Unwritten("powers, absolute values, remainders or equality of what a step computes")
+
+    __pow__ = __rpow__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = __abs__ = _unwritten
+    __eq__ = __ne__ = _unwritten  # type: ignore[assignment]
+    __hash__ = object.__hash__
+
     def __getitem__(self, key: Any) -> Row:
         chosen = np.arange(self.size).reshape(self.shape)[key].ravel()
         if not len(chosen) or not np.array_equal(chosen, np.arange(chosen[0], chosen[0] + len(chosen))):
@@ -132,7 +145,7 @@ class Recorder:
 
     Attributes:
         section: the list that instructions are added to. constants: number of a row -> its array.
-        num_symbols: K, the least that a table has.
+        num_symbols: K, the least that a table has; the last row of each table stands for no symbol.
     """
 
     def __init__(self) -> None:
@@ -164,6 +177,8 @@ class Recorder:
         if isinstance(x, Symbol):
             raise Unwritten("arithmetic of symbols")
         array = as_float64(x).reshape(-1)
+        if not np.isfinite(array).all():
+            raise Unwritten("numbers that are not finite")
         found = self.row(array.size)
         self.constants[found.number] = array
         return found
@@ -223,7 +238,7 @@ class Recorder:
         return self.look_up(np.concatenate([table, table.mean(axis=0, keepdims=True)]))
 
     def look_up(self, table: Array) -> Row:
-        """The row of a table (K + 1, n), the last of which stands for no symbol."""
+        """The row of a table (K + 1, n), the last of which stands for no symbol, whatever K of other tables."""
         self.num_symbols = min(len(table) - 1, self.num_symbols or len(table) - 1)
         return self._add("row", table.shape[1], self.as_row(table).number, table.shape[1])
 
@@ -376,8 +391,9 @@ class _Writer:
 
     def written(self) -> Instructions:
         program = self.program
-        if len(program.inputs) != 1 or len(program.outputs) != 1 or len(program.inputs[0].shape) != 2:
-            raise Unwritten("another number of inputs or outputs than one, or inputs other than ids (batch, time)")
+        alone = len(program.inputs) == len(program.outputs) == 1
+        if not alone or len(program.inputs[0].shape) != 2 or program.inputs[0].shape[1] is not None:
+            raise Unwritten("one output, and one input, ids (batch, time) of texts of any length")
         [output], activation = program.outputs, ""
         operations = list(program.operations)
         last = operations[-1] if operations else None
@@ -409,9 +425,9 @@ class _Writer:
     def _made(self, operation: o.Operation, reads: list[Known]) -> Known:
         """The value of an operation: a symbol, or a row of the symbol, of each step, or after the last one."""
         if isinstance(operation, o.NotEqual):
-            if not isinstance(reads[0], Symbol):
-                raise Unwritten("a mask of other numbers than symbols")
-            self.masked.add(int(operation.value))
+            if not isinstance(reads[0], Symbol) or self.masked - {int(operation.value)}:
+                raise Unwritten("masks of other numbers than symbols, or two different ones")
+            self.masked |= {int(operation.value)} if float(operation.value).is_integer() else set()
             return Mask()
         if isinstance(operation, o.Recur):
             return self._recurrent(operation, reads[0])
@@ -424,6 +440,9 @@ class _Writer:
             raise Unwritten(f"instructions for {operation.name} ({type(operation.layer).__name__})")
         if any(isinstance(x, Pair) for x in reads):
             raise Unwritten("layers on the steps of both directions")
+        of_symbols = any(isinstance(x, Symbol) for x in reads) and not isinstance(operation, TAKES_SYMBOLS)
+        if of_symbols or any(isinstance(x, Mask) for x in reads):
+            raise Unwritten(f"{operation.name} on symbols or masks")
         each, ends = [x for x in reads if isinstance(x, Each)], [x for x in reads if isinstance(x, AtEnd)]
         if len({id(x.side) for x in each}) > 1:
             parts = tuple(each)
@@ -565,10 +584,20 @@ def _sum(recorder: Recorder, operation: o.Sum, *parts: Row) -> Row:
     return functools.reduce(operator.add, terms)
 
 
+def _cast(recorder: Recorder, operation: o.Cast, x: Row | Symbol) -> Row | Symbol:
+    made = operation.makes[0].dtype
+    if made not in ("float32", "float64") and not (isinstance(x, Symbol) and "int" in made):
+        raise Unwritten(f"a cast to {made}")
+    return x
+
+
+TAKES_SYMBOLS = (o.Lookup, o.OneHot, o.Cast, o.Affine)
+"""Operations that take a symbol, or its one-hot vector."""
+
 RULES: dict[type[o.Operation], Callable[..., Any]] = {
     o.Lookup: _lookup,
     o.OneHot: lambda recorder, operation, x: Symbol(operation.size),
-    o.Cast: lambda recorder, operation, x: x,
+    o.Cast: _cast,
     o.Affine: _affine,
     o.Scale: _scale,
     o.Elementwise: _elementwise,

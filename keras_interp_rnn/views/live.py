@@ -122,6 +122,14 @@ def _as_instructions(network: keras.Model) -> InPage:
     network, alphabet = resolve_alphabet(network)
     found = instructions_of(network)
     symbols = found.num_symbols
+    if alphabet is not None and len(alphabet) != symbols:
+        raise ValueError(
+            f"An alphabet must name all {symbols} symbols of its network. Received: one of {len(alphabet)}"
+        )
+    ends = [] if alphabet is None else [alphabet.start_id, alphabet.end_id]
+    unknown = [] if alphabet is None or alphabet.unknown is None else alphabet.ids_of([alphabet.unknown]).tolist()
+    if set(found.masked) & {*ends, *unknown}:
+        raise Unwritten("a start, end or unknown symbol that is not masked")
     classes = two_classes(network, None, found.output.size)
     sides = [
         {
@@ -141,7 +149,7 @@ def _as_instructions(network: keras.Model) -> InPage:
             "last": found.last.number,
             "width": found.output.size,
         },
-        **{"absent": symbols, "masked": found.masked, "activation": found.activation, "classes": [*classes]},
+        **{"masked": found.masked, "activation": found.activation, "classes": [*classes]},
     }
     arrays = {str(number): array for number, array in found.constants.items()}
     return {"machine": machine, "weights": _weights(network, arrays)}, alphabet, symbols, found.output.size

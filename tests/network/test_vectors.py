@@ -70,7 +70,17 @@ def cells():
     return keras.Model(x, L.Dense(2)(L.Bidirectional(stack, merge_mode="ave")(x)))
 
 
-GRAPHS = {each.__name__: each for each in (with_states, end_states, around, twice, attention, convolved, cells)}
+def one_step_added():
+    x = vectors()
+    last = L.GRU(4, return_sequences=True)(x[:, -1:])
+    states = L.Subtract()([L.GRU(4, return_sequences=True)(x), last])
+    return keras.Model(x, L.Dense(2)(L.GRU(3)(states)))
+
+
+GRAPHS = {
+    each.__name__: each
+    for each in (with_states, end_states, around, twice, attention, convolved, cells, one_step_added)
+}
 
 
 def drawn(build, seed=0):

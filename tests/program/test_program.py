@@ -48,3 +48,11 @@ def test_states_are_values_too():
     forward, backward, join, last = program.operations
     assert last.reads == [forward.makes[2], backward.makes[1], join.makes[0]]
     assert [value.shape for value in last.reads] == [(None, 3), (None, 3), (None, 6)]
+
+
+def test_an_operation_with_an_argument_by_name_is_opaque():
+    def shifted(x):
+        add = type((x + 1.0)._keras_history.operation)
+        return add()(L.GRU(3)(x), x2=2.0)
+
+    assert operations_of(shifted) == ["Recur", "Opaque"]

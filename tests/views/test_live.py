@@ -147,6 +147,12 @@ def one_hot():
     return keras.Model(ids, keras.layers.Dense(2)(states))
 
 
+def two_tables():
+    ids = keras.Input((None,), dtype="int32")
+    vectors = [keras.layers.Embedding(len(LETTERS) + more, 3)(ids) for more in (0, 2)]
+    return keras.Model(ids, keras.layers.Dense(2)(keras.layers.LSTM(3)(keras.layers.Concatenate()(vectors))))
+
+
 def side_by_side():
     ids = keras.Input((None,), dtype="int32")
     vectors = keras.layers.Embedding(len(LETTERS), 4)(ids)
@@ -185,6 +191,8 @@ OF_INSTRUCTIONS = {
     "the mean of an ISAN": lambda: a_model(keras.layers.Dense(3, "tanh"), layers.RGLRU(4, **EACH), MEAN()),
     "one-hot": one_hot,
     "two layers side by side": side_by_side,
+    "tables of two sizes": two_tables,
+    "MinLSTM of positive states": lambda: a_model(layers.MinLSTM(4, positive=True), keras.layers.Dense(3, "relu")),
     "the last step": the_last_step,
 }
 
@@ -398,7 +406,54 @@ def both(**flags):
     return keras.layers.Bidirectional(keras.layers.LSTM(2, **flags))
 
 
+def twice_masked():
+    ids = keras.Input((None,), dtype="int32")
+    vectors, unequal = keras.layers.Embedding(4, 3)(ids), keras.ops.not_equal
+    states = [
+        layer(vectors, mask=unequal(ids, i)) for i, layer in ((0, keras.layers.GRU(2)), (3, keras.layers.LSTM(2)))
+    ]
+    return keras.Model(ids, keras.layers.Dense(2)(keras.layers.Concatenate()(states)))
+
+
+def graph_of(make):
+    ids = keras.Input((None,), dtype="int32")
+    return keras.Model(ids, keras.layers.Dense(2)(make(ids)))
+
+
+def read_by_an_lstm(ids, **flags):
+    return keras.layers.LSTM(2)(keras.layers.Embedding(4, 3, **flags)(ids))
+
+
+def named(alphabet, size, **flags):
+    parts = [alphabet.layer(), keras.layers.Embedding(size, 3, **flags), keras.layers.LSTM(2), keras.layers.Dense(2)]
+    return of_ids(*parts)
+
+
 REFUSED = {
+    "two masks": (twice_masked, "needs masks of other numbers than symbols, or two different ones"),
+    "a cast": (
+        lambda: graph_of(lambda ids: keras.ops.cast(keras.ops.cast(5 * read_by_an_lstm(ids), "int32"), "float32")),
+        "needs a cast to int32",
+    ),
+    "numbers that are not finite": (
+        lambda: graph_of(lambda ids: read_by_an_lstm(ids) * float("inf")),
+        "needs numbers that are not finite",
+    ),
+    "arithmetic of ids": (
+        lambda: graph_of(lambda ids: read_by_an_lstm(keras.layers.Add()([ids, ids]))),
+        "needs add.* on symbols or masks",
+    ),
+    "a fixed length": (
+        lambda: keras.Sequential(
+            [keras.Input((4,), dtype="int32"), keras.layers.Embedding(4, 3), keras.layers.LSTM(2)]
+        ),
+        "of texts of any length",
+    ),
+    "names for a part of the ids": (lambda: named(datasets.Alphabet("abc"), 6), "must name all 6 symbols"),
+    "an unknown symbol that is masked": (
+        lambda: named(datasets.Alphabet(["?", "a", "b", "c"], unknown="?"), 4, mask_zero=True),
+        "needs a start, end or unknown symbol that is not masked",
+    ),
     "attention": (attending, r"needs instructions for attention.* \(Attention\)"),
     "two layers in both directions": (
         lambda: of_ids(keras.layers.Embedding(4, 3), both(**EACH), both()),
@@ -414,7 +469,10 @@ REFUSED = {
         lambda: of_ids(keras.layers.Embedding(4, 3), keras.layers.LSTM(2), keras.layers.Dense(2, "gelu")),
         "needs the activation of dense",
     ),
-    "vectors": (lambda: keras.Sequential([keras.Input((None, 3)), keras.layers.LSTM(2)]), "inputs other than ids"),
+    "vectors": (
+        lambda: keras.Sequential([keras.Input((None, 3)), keras.layers.LSTM(2)]),
+        r"and one input, ids \(batch, time\)",
+    ),
     "states that are carried": (
         lambda: keras.Sequential(
             [keras.Input((None,), 2, "int32"), keras.layers.Embedding(4, 3), keras.layers.LSTM(2, stateful=True)]

@@ -9,7 +9,7 @@ const UNARY = {
 };
 const BINARY = {
   add: (x, y) => x + y, subtract: (x, y) => x - y, multiply: (x, y) => x * y, divide: (x, y) => x / y,
-  less: (x, y) => (x < y ? 1 : 0), maximum: (x, y) => (x > y || x !== x ? x : y), minimum: (x, y) => (x < y || x !== x ? x : y),
+  less: (x, y) => (x < y ? 1 : 0), at_least: (x, y) => (x >= y ? 1 : 0), maximum: (x, y) => (x > y || x !== x ? x : y), minimum: (x, y) => (x < y || x !== x ? x : y),
 };
 const ROWS = { // functions of a row and the place of its first number, in place
   softmax: (data, from, size) => {
@@ -122,7 +122,7 @@ function mean(x) {
   return rowsOf(data, 1);
 }
 
-/** Runs instructions on rows by their numbers. id: of the symbol. */
+/** Runs instructions on rows by their numbers. id: of the symbol; null for none, the last row of each table. */
 function run(instructions, rows, id) {
   for (const [name, target, ...given] of instructions) {
     const [x] = given.map((number) => rows[number]);
@@ -134,9 +134,14 @@ function run(instructions, rows, id) {
     else if (name === 'part') rows[target] = part(x, given[1], given[2]);
     else if (name === 'join') rows[target] = joined(given.map((number) => rows[number]));
     else if (name === 'mean') rows[target] = mean(x);
-    else if (name === 'row') rows[target] = rowsOf(Float64Array.from(x.data.subarray(id * given[1], (id + 1) * given[1])));
+    else if (name === 'row') rows[target] = ofTable(x.data, given[1], id);
     else throw new Error(`no instruction ${name}`);
   }
+}
+
+function ofTable(table, size, id) {
+  const at = id === null ? table.length - size : id * size;
+  return rowsOf(Float64Array.from(table.subarray(at, at + size)));
 }
 
 /** `count` rows of one, or rows as they are. */
@@ -156,9 +161,9 @@ function stacked(first, second) {
 }
 
 /** A network of instructions. constants: number -> array. Gives
- * expanded(ids): the outputs of all 2^n coalitions of symbols, bit i of whose index is whether symbol i is there. A symbol that is
- * not there is `absent`. */
-export function networkOf({symbol, sides, head, output, count, last, absent, width}, constants) {
+ * expanded(ids): the outputs of all 2^n coalitions of symbols, bit i of whose index is whether symbol i is there. Another row
+ * of each table takes the place of a symbol that is not there. */
+export function networkOf({symbol, sides, head, output, count, last, width}, constants) {
   const base = Object.entries(constants).reduce((rows, [number, data]) => Object.assign(rows, {[number]: rowsOf(data)}), []);
   const targets = symbol.map(([, target]) => target);
   const known = new Map(); // id -> the rows of the symbol
@@ -197,7 +202,7 @@ export function networkOf({symbol, sides, head, output, count, last, absent, wid
       let states = start(side);
       let codes = [0]; // of each state
       for (const [place, t] of orderOf(side, ids).entries()) {
-        const [without, with_] = [absent, ids[t]].map((id) => step(side, states, rowsAt(id), place === ids.length - 1));
+        const [without, with_] = [null, ids[t]].map((id) => step(side, states, rowsAt(id), place === ids.length - 1));
         states = without.map((x, i) => stacked(x, with_[i]));
         codes = [...codes, ...codes.map((code) => code + 2 ** t)];
       }
@@ -222,7 +227,7 @@ export function networkOf({symbol, sides, head, output, count, last, absent, wid
           states = states.map((x) => picked(x, parents));
           firsts = [...firsts.slice(0, at), first, ...firsts.slice(at)];
         }
-        const [gone, here] = [rowsAt(absent), rowsAt(ids[t])];
+        const [gone, here] = [rowsAt(null), rowsAt(ids[t])];
         const rows = [...here].map(([target, x]) => [target, stacked(repeated(gone.get(target), at), repeated(x, firsts.length - at))]);
         states = step(side, states, rows, place === ids.length - 1);
       }

@@ -67,7 +67,7 @@ export async function draw(body, page) {
   /** A text as Reads takes it (readings.js). What nobody looks at is not computed. */
   function textOf(ids, symbols) {
     const {outputs} = series;
-    const given = {steps: [0], slices: [false, true], symbols, outputs, alternatives: choices.map((id) => series.symbols[id]), deletions: true};
+    const given = {steps: [0], slices: [false, true], symbols, outputs, alternatives: choices.map((id) => series.symbols[id]), deletions: ids.length > 1 || !series.machine};
     const opened = (text) => {
       const logits = (o) => text.logits[o];
       pairOf({outputs, logits}, state).forEach((o) => text.carry(o));
@@ -81,7 +81,7 @@ export async function draw(body, page) {
       key: '', symbols, traces: [],
       changes: {series: given, earlier: true, load: (_, target) => {
         const {logits, deleted, replaced, carryAll} = until(target);
-        return {original: logits, deleted, replaced: (i, a) => replaced(i, choices[a]), all: few ? carryAll : null};
+        return {original: logits, deleted: given.deletions ? deleted : null, replaced: (i, a) => replaced(i, choices[a]), all: few ? carryAll : null};
       }},
       methods: series.machine ? [
         method('shapley', 'Shapley values', ({shares, asRead}, reading) => ofShares({...reading, value: shares.value, error: shares.exact ? null : shares.error, base: shares.base, asRead,
