@@ -96,10 +96,11 @@ def live_view(
             raise (too_large[0] if too_large else _refused(network, other)) from None
     named = output_names(network, None, answers)
     names = [str(i if alphabet is None else alphabet[i]) for i in range(symbols)]
+    shown = {i: symbol_name(alphabet, i) for i in range(symbols)}
     series = {
         **numbers,
         "alphabet": names,
-        "symbols": [symbol_name(alphabet, i) for i in range(symbols)],
+        "shown": {i: name for i, name in shown.items() if name != names[i]},
         "outputs": [*outputs] or [output_name(named or alphabet, i, answers) for i in range(answers)],
         **_typed(alphabet, symbols, set(numbers.get("machine", {}).get("masked", ()))),
         "said": [*lines],

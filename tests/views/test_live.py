@@ -317,10 +317,12 @@ def test_names_are_those_of_the_alphabet():
     alphabet = datasets.Alphabet(" \nab?", unknown="?")
     series = series_of(model_of("ISAN", alphabet=alphabet.symbols))
     assert series["alphabet"] == [" ", "\n", "a", "b", "?"]
-    assert series["symbols"] == series["outputs"] == ["␣", "⏎", "a", "b", "?"]
+    assert [series["shown"].get(i, name) for i, name in enumerate(series["alphabet"])] == series["outputs"]
+    assert series["outputs"] == ["␣", "⏎", "a", "b", "?"]
     assert series["unknown"] is None
     nameless = series_of(model_of("ISAN", outputs=2, alphabet=None))
-    assert nameless["alphabet"] == nameless["symbols"] == ["0", "1", "2", "3", "4"]
+    assert nameless["alphabet"] == ["0", "1", "2", "3", "4"]
+    assert not nameless["shown"]
     assert nameless["outputs"] == ["output 1 (index 0)", "output 2 (index 1)"]
 
 
@@ -350,7 +352,7 @@ def test_a_text_of_a_vocabulary_has_its_tokens_around_it(text):
     vocabulary = datasets.Alphabet.from_texts(["a film good"])
     parts = vocabulary.layer(), keras.layers.Embedding(len(vocabulary), 3), layers.MinGRU(4), keras.layers.Dense(1)
     series = series_of(of_ids(*parts))
-    names = ("alphabet", "symbols", "typed", "unknown", "frame", "in_words")
+    names = ("alphabet", "typed", "unknown", "frame", "in_words")
     found = encoded_in_node(text, {name: series[name] for name in names})
     assert found["ids"] == vocabulary.encode(text).tolist()
     assert found["names"] == ["<s>", *datasets.words.tokenize(text), "</s>"]

@@ -17,7 +17,9 @@ const CHOICES = 300; // symbols that can be read in the place of another
 const CHANGES = 20000; // changed texts that are compared
 
 export async function draw(body, page) {
-  const {state, series} = page;
+  const {state} = page;
+  const {alphabet, shown} = page.series;
+  const series = {...page.series, symbols: alphabet.map((name, id) => shown[id] ?? name)};
   const arrays = await Promise.all(Object.entries(series.weights).map(async ([name, array]) => [name, await unpacked(array)]));
   if (!page.current()) return;
   const weights = Object.fromEntries(arrays);
