@@ -519,7 +519,9 @@ def _chosen_steps(call: _Call) -> list[Operation] | None:
     _, key = call.node.arguments.args
     whole = (slice(None), Ellipsis)
     every, chosen, *others = key if isinstance(key, tuple) and len(key) > 1 else (None, None)
-    known = every == slice(None) and type(chosen) in (int, slice) and all(x in whole for x in others)
+    bounds = (chosen.start, chosen.stop, chosen.step) if isinstance(chosen, slice) else (chosen,)
+    numbers = all(type(bound) is int for bound in bounds if bound is not None) and chosen is not None
+    known = every == slice(None) and numbers and all(x in whole for x in others)
     if not known or len(others) > 1 or len(call.reads[0].shape) != 3 or "float" not in call.reads[0].dtype:
         return None
 
