@@ -29,6 +29,7 @@ from keras_interp_rnn.deploy._c import (
     plus,
     times,
 )
+from keras_interp_rnn.deploy._namespace import Namespace, of_constants
 from keras_interp_rnn.deploy._text import Text, unused
 from keras_interp_rnn.deploy._values import (
     ATOM,
@@ -40,23 +41,8 @@ from keras_interp_rnn.deploy._values import (
     OneHot,
     Product,
     Row,
-    Shape,
     Value,
 )
-from keras_interp_rnn.equations import NUMPY
-
-
-def of_constants(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: NumPy computes the function where no argument is a value."""
-
-    @functools.wraps(method)
-    def chosen(self: Code, *args: object, **kwargs: object) -> Any:
-        parts = [part for x in args for part in (x if isinstance(x, list | tuple) else [x])]
-        if any(isinstance(part, Value | Index) for part in parts):
-            return method(self, *args, **kwargs)
-        return getattr(NUMPY, method.__name__)(*args, **kwargs)
-
-    return chosen
 
 
 def _entry_by_entry(name: str, function: str) -> Callable[..., Any]:
@@ -72,19 +58,10 @@ def _entry_by_entry(name: str, function: str) -> Callable[..., Any]:
     return of_constants(applied)
 
 
-class Code(Text):
+class Code(Namespace, Text):
     """The array namespace, whose functions write what they compute."""
 
-    def __getattr__(self, name: str) -> Any:
-        """A function that has no C; of constants alone it is NumPy's."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-
-        def unwritten(code: Code, *args: object, **kwargs: object) -> Any:
-            raise Unwritten(f"`{name}` of what a step computes")
-
-        unwritten.__name__ = name
-        return functools.partial(of_constants(unwritten), self)
+    written = (Value, Index)
 
     def state(self, name: str, start: Array) -> Value:
         """A new field of the state."""
@@ -156,18 +133,6 @@ class Code(Text):
     exp = _entry_by_entry("exp", "expf")
     expm1 = _entry_by_entry("expm1", "expm1f")
     sqrt = _entry_by_entry("sqrt", "sqrtf")
-
-    @staticmethod
-    def shape(x: Any) -> Shape:
-        return tuple(x.shape)
-
-    @staticmethod
-    def stop_gradient(x: object) -> Any:
-        return x
-
-    @staticmethod
-    def ones_like(x: Any) -> Any:
-        return np.ones(x.shape)
 
     @of_constants
     def matmul(self, x: object, matrix: object) -> Any:

@@ -28,8 +28,8 @@ from keras_interp_rnn._program.along import cells_of, encoder_of, treats_steps_a
 from keras_interp_rnn._program.graph import is_stateful
 from keras_interp_rnn._types import Array
 from keras_interp_rnn.deploy._c import Unwritten as Unwritten
+from keras_interp_rnn.deploy._namespace import Namespace, of_constants
 from keras_interp_rnn.deploy.network import ACTIVATIONS, with_activations
-from keras_interp_rnn.equations import NUMPY
 
 Instruction = list[str | int]
 """[name, number of the row that it makes, *numbers of rows that it reads, or sizes]."""
@@ -52,58 +52,37 @@ class Symbol:
         return self.one_hot or 1
 
 
+def _operators(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """An operator of rows and its reflection."""
+
+    def operation(self: Row, other: object) -> Row:
+        return self.recorder.made(name, self, other)
+
+    def reflected(self: Row, other: object) -> Row:
+        return self.recorder.made(name, other, self)
+
+    return operation, reflected
+
+
 class Row:
     """A row (1, n) that has no numbers yet."""
 
     __array_ufunc__ = None  # arrays of NumPy leave arithmetic to this class
     dtype = "float64"
+    ndim = 2
 
     def __init__(self, recorder: Recorder, number: int, size: int) -> None:
         self.recorder, self.number, self.size, self.shape = recorder, number, size, (1, size)
 
-    ndim = 2
+    __add__, __radd__ = _operators("add")
+    __sub__, __rsub__ = _operators("subtract")
+    __mul__, __rmul__ = _operators("multiply")
+    __truediv__, __rtruediv__ = _operators("divide")
+    __lt__, __gt__ = _operators("less")
+    __ge__, __le__ = _operators("at_least")
 
-    def _with(self, name: str, *operands: object) -> Row:
-        return self.recorder.made(name, *operands)
-
-    def __add__(self, other: object) -> Row:
-        return self._with("add", self, other)
-
-    def __radd__(self, other: object) -> Row:
-        return self._with("add", other, self)
-
-    def __sub__(self, other: object) -> Row:
-        return self._with("subtract", self, other)
-
-    def __rsub__(self, other: object) -> Row:
-        return self._with("subtract", other, self)
-
-    def __mul__(self, other: object) -> Row:
-        return self._with("multiply", self, other)
-
-    def __rmul__(self, other: object) -> Row:
-        return self._with("multiply", other, self)
-
-    def __truediv__(self, other: object) -> Row:
-        return self._with("divide", self, other)
-
-    def __rtruediv__(self, other: object) -> Row:
-        return self._with("divide", other, self)
-
-    def __neg__(self) -> Row:
-        return self._with("multiply", self, -1.0)
-
-    def __lt__(self, other: object) -> Row:
-        return self._with("less", self, other)
-
-    def __gt__(self, other: object) -> Row:
-        return self._with("less", other, self)
-
-    def __ge__(self, other: object) -> Row:
-        return self._with("at_least", self, other)
-
-    def __le__(self, other: object) -> Row:
-        return self._with("at_least", other, self)
+    def __neg__(self) -> Any:
+        return -1.0 * self
 
     def _unwritten(self, *others: object) -> Row:
         raise Unwritten("powers, absolute values, remainders or equality of what a step computes")
@@ -119,28 +98,15 @@ class Row:
         return self.recorder.part(self, int(chosen[0]), len(chosen))
 
 
-def _of_constants(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: NumPy computes the function where no argument is a row or a symbol."""
-
-    @functools.wraps(method)
-    def chosen(self: Recorder, *args: object, **kwargs: object) -> Any:
-        parts = [part for x in args for part in (x if isinstance(x, list | tuple) else [x])]
-        if any(isinstance(part, Row | Symbol) for part in parts):
-            return method(self, *args, **kwargs)
-        return getattr(NUMPY, method.__name__)(*args, **kwargs)
-
-    return chosen
-
-
 def _entry_by_entry(name: str) -> Callable[..., Any]:
     def applied(self: Recorder, x: Row) -> Row:
         return self.made(name, x)
 
     applied.__name__ = name
-    return _of_constants(applied)
+    return of_constants(applied)
 
 
-class Recorder:
+class Recorder(Namespace):
     """The array namespace whose functions become instructions.
 
     Attributes:
@@ -148,22 +114,13 @@ class Recorder:
         num_symbols: K, the least that a table has; the last row of each table stands for no symbol.
     """
 
+    written = (Row, Symbol)
+
     def __init__(self) -> None:
         self.section: list[Instruction] = []
         self.constants: dict[int, Array] = {}
         self.num_symbols = 0
         self._count = 0
-
-    def __getattr__(self, name: str) -> Any:
-        """A function that has no instruction; of constants alone it is NumPy's."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-
-        def unwritten(recorder: Recorder, *args: object, **kwargs: object) -> Any:
-            raise Unwritten(f"`{name}` of what a step computes")
-
-        unwritten.__name__ = name
-        return functools.partial(_of_constants(unwritten), self)
 
     def row(self, size: int) -> Row:
         """A new row, which no instruction makes."""
@@ -206,23 +163,7 @@ class Recorder:
     log = _entry_by_entry("log")
     sqrt = _entry_by_entry("sqrt")
 
-    @staticmethod
-    def shape(x: Any) -> tuple[int, ...]:
-        return tuple(x.shape)
-
-    @staticmethod
-    def stop_gradient(x: object) -> object:
-        return x
-
-    @staticmethod
-    def ones_like(x: Any) -> Array:
-        return np.ones(x.shape)
-
-    @staticmethod
-    def zeros_like(x: Any) -> Array:
-        return np.zeros(x.shape)
-
-    @_of_constants
+    @of_constants
     def matmul(self, x: object, matrix: object) -> Row:
         if isinstance(x, Symbol) and x.one_hot is not None and isinstance(matrix, np.ndarray):
             return self.look_up(np.concatenate([matrix, np.zeros((1, matrix.shape[1]))]))
@@ -230,7 +171,7 @@ class Recorder:
             raise Unwritten("products of computed matrices")
         return self._add("matmul", matrix.shape[1], x.number, self.as_row(matrix).number)
 
-    @_of_constants
+    @of_constants
     def take(self, table: object, index: object, axis: int = 0) -> Row:
         """The row of a table; of no symbol that of the uniform distribution."""
         if not isinstance(index, Symbol) or not isinstance(table, np.ndarray) or table.ndim != 2 or axis != 0:
@@ -242,44 +183,44 @@ class Recorder:
         self.num_symbols = min(len(table) - 1, self.num_symbols or len(table) - 1)
         return self._add("row", table.shape[1], self.as_row(table).number, table.shape[1])
 
-    @_of_constants
+    @of_constants
     def softmax(self, x: Row, axis: int = -1) -> Row:
         return self.made("softmax", x)
 
-    @_of_constants
+    @of_constants
     def mean(self, x: Row, axis: int = -1, keepdims: bool = False) -> Row:
         return self._add("mean", 1, x.number)
 
-    @_of_constants
+    @of_constants
     def argmax(self, x: Row, axis: int = -1) -> Row:
         return self.made("largest", x)
 
-    @_of_constants
+    @of_constants
     def one_hot(self, x: object, num_classes: int, axis: int = -1, dtype: object = None) -> Row:
         """The one-hot vector of the largest entry, as `argmax` already gives it."""
         if not isinstance(x, Row) or x.size != num_classes:
             raise Unwritten("one-hot vectors of computed numbers")
         return x
 
-    @_of_constants
+    @of_constants
     def where(self, condition: object, x: object, y: object) -> Row:
         return self.made("where", condition, x, y)
 
-    @_of_constants
+    @of_constants
     def maximum(self, x: object, y: object) -> Row:
         return self.made("maximum", x, y)
 
-    @_of_constants
+    @of_constants
     def minimum(self, x: object, y: object) -> Row:
         return self.made("minimum", x, y)
 
-    @_of_constants
+    @of_constants
     def reshape(self, x: Row, shape: tuple[int, ...]) -> Row:
         if np.empty(x.shape).reshape(shape).shape[-1] != x.size:
             raise Unwritten("rows in another shape")
         return x
 
-    @_of_constants
+    @of_constants
     def split(self, x: Row, num_parts: int, axis: int = -1) -> list[Row]:
         size = x.size // num_parts
         return [self.part(x, i * size, size) for i in range(num_parts)]
@@ -288,7 +229,7 @@ class Recorder:
         """Entries side by side."""
         return self._add("part", size, x.number, first, size)
 
-    @_of_constants
+    @of_constants
     def concatenate(self, parts: Sequence[object], axis: int = -1) -> Row:
         rows = [self.as_row(part) for part in parts]
         return self._add("join", sum(row.size for row in rows), *(row.number for row in rows))
@@ -580,7 +521,7 @@ def _elementwise(recorder: Recorder, operation: o.Elementwise, x: Row) -> Row:
 
 
 def _sum(recorder: Recorder, operation: o.Sum, *parts: Row) -> Row:
-    terms = [factor * x for factor, x in zip(operation.factors, parts, strict=True)]
+    terms: list[Row] = [factor * x for factor, x in zip(operation.factors, parts, strict=True)]
     return functools.reduce(operator.add, terms)
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import itertools
 import zlib
 from collections.abc import Hashable, Sequence
 from typing import Any, TypeAlias
@@ -65,7 +66,7 @@ class TooLarge(ValueError):
 
 
 InPage: TypeAlias = tuple[dict[str, Any], Sequence[Hashable] | None, int, int]
-"""A network in the form of the page, its alphabet, and how many symbols and outputs it has."""
+"""A network in the form of the page with what is typed, its alphabet, and how many symbols and outputs it has."""
 
 
 def live_view(
@@ -102,7 +103,6 @@ def live_view(
         "alphabet": names,
         "shown": {i: name for i, name in shown.items() if name != names[i]},
         "outputs": [*outputs] or [output_name(named or alphabet, i, answers) for i in range(answers)],
-        **_typed(alphabet, symbols, set(numbers.get("machine", {}).get("masked", ()))),
         "said": [*lines],
         "steps": [0],
     }
@@ -115,7 +115,9 @@ def live_view(
 def _as_sum(network: keras.Model) -> InPage:
     """A network whose state is affine in the state before: its arrays."""
     arrays, alphabet = switch_arrays(network)
-    return {"weights": _weights(network, arrays)}, alphabet, len(arrays["bias"]), len(arrays["offset"])
+    symbols = len(arrays["bias"])
+    numbers = {"weights": _weights(network, arrays), **_typed(alphabet, symbols)}
+    return numbers, alphabet, symbols, len(arrays["offset"])
 
 
 def _as_instructions(network: keras.Model) -> InPage:
@@ -127,9 +129,8 @@ def _as_instructions(network: keras.Model) -> InPage:
         raise ValueError(
             f"An alphabet must name all {symbols} symbols of its network. Received: one of {len(alphabet)}"
         )
-    ends = [] if alphabet is None else [alphabet.start_id, alphabet.end_id]
-    unknown = [] if alphabet is None or alphabet.unknown is None else alphabet.ids_of([alphabet.unknown]).tolist()
-    if set(found.masked) & {*ends, *unknown}:
+    typed = _typed(alphabet, symbols, found.masked)
+    if {*found.masked} & {typed["unknown"], *itertools.chain(*typed["frame"])}:
         raise Unwritten("a start, end or unknown symbol that is not masked")
     classes = two_classes(network, None, found.output.size)
     sides = [
@@ -153,7 +154,8 @@ def _as_instructions(network: keras.Model) -> InPage:
         **{"masked": found.masked, "activation": found.activation, "classes": [*classes]},
     }
     arrays = {str(number): array for number, array in found.constants.items()}
-    return {"machine": machine, "weights": _weights(network, arrays)}, alphabet, symbols, found.output.size
+    numbers = {"machine": machine, "weights": _weights(network, arrays), **typed}
+    return numbers, alphabet, symbols, found.output.size
 
 
 def _first_text(names: Sequence[str]) -> str:
@@ -165,7 +167,7 @@ def _first_text(names: Sequence[str]) -> str:
     return separator(read).join(read[:FIRST])
 
 
-def _typed(alphabet: Any, symbols: int, masked: set[int]) -> dict[str, Any]:
+def _typed(alphabet: Any, symbols: int, masked: Sequence[int] = ()) -> dict[str, Any]:
     """The ids of the symbols of a typed text and of unknown symbols, and the tokens before and after the text."""
     if alphabet is None:
         return {"typed": [i for i in range(symbols) if i not in masked], "unknown": None, "frame": [[], []]}

@@ -3,6 +3,7 @@
 const TIME = 80; // milliseconds of a key
 const LEAST = 3; // pairs of orders, of which an error can be told
 const MOST = 256;
+const FEW = 6; // symbols, of which all coalitions are read at once by any network
 
 /** The shares of n symbols in K outputs: {value(i, o), error(i, o), half of its 95 % interval, 0 where exact, base(o), exact}.
  * network: `networkOf`; options: most, the longest text whose values are exact; pairs, how many orders and their reverses.
@@ -10,17 +11,16 @@ const MOST = 256;
 export function sharesOf(network, ids, {most, pairs} = {}) {
   const K = network.width;
   const n = ids.length;
-  const longest = most ?? longestExact(network, ids);
-  return n <= longest ? exact(network.expanded(ids), n, K) : sampled(network, ids, pairs);
+  const isShort = most === undefined ? n <= FEW || n <= longestExact(network, ids) : n <= most;
+  return isShort ? exact(network.expanded(ids), n, K) : sampled(network, ids, pairs);
 }
 
-/** The longest text of which all coalitions are read in the time of a key, 12 at most. */
+/** The longest text of which all coalitions are read in the time of a key, 12 at most, from the time for the first few. */
 function longestExact(network, ids) {
-  const few = ids.slice(0, 6);
   const began = now();
-  network.expanded(few);
-  const each = (now() - began) / 2 ** (few.length + 1);
-  return Math.min(12, Math.max(few.length, Math.floor(Math.log2(TIME / Math.max(each, 1e-6))) - 1));
+  network.expanded(ids.slice(0, FEW));
+  const each = (now() - began) / 2 ** (FEW + 1);
+  return Math.min(12, Math.floor(Math.log2(TIME / Math.max(each, 1e-6))) - 1);
 }
 
 const now = () => globalThis.performance.now();
@@ -66,11 +66,10 @@ function sampled(network, ids, pairs) {
     }
     count += 1;
   }
-  const first = base;
   const value = (i, o) => sums[i * K + o] / count;
   const quantile = studentT(count - 1);
   const error = (i, o) => quantile * Math.sqrt(Math.max(0, squares[i * K + o] / count - value(i, o) ** 2) / (count - 1));
-  return {value, error, base: (o) => first[o], exact: false};
+  return {value, error, base: (o) => base[o], exact: false};
 }
 
 /** The 97.5 % quantile of Student's t, by its expansion about the normal one (Abramowitz and Stegun, 26.7.5). */
