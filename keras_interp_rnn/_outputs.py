@@ -9,8 +9,8 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from keras_interp_rnn._checks import invalid
-from keras_interp_rnn._results import short_repr, visible
+from keras_interp_rnn._checks import invalid, is_hashable
+from keras_interp_rnn._results import counted, short_repr, visible
 
 
 @short_repr
@@ -148,6 +148,26 @@ def two_classes(network: object, given: GivenOutputs | None, num_outputs: int) -
     if named is None or num_outputs > 1 or len(named) != 2 or named.units is not None:
         return ()
     return named.of(2)
+
+
+def true_classes(labels: object, classes: Sequence[str], count: int) -> NDArray[np.int64]:
+    """The indices of the true classes of sequences, given by index or by name.
+
+    Args:
+        labels: one for each of `count` sequences. classes: their names.
+
+    Raises:
+        ValueError: if there is another number of labels, or one is no class.
+    """
+    given = list(labels) if _is_list(labels) else []
+    if len(given) != count:
+        raise invalid("labels", f"a class for each of {counted(count, 'sequence')}, by index or by name", labels)
+    places: dict[object, int] = {name: i for i, name in enumerate(classes)}
+    places |= {i: i for i in range(len(classes))}
+    for label in given:
+        if not is_hashable(label) or isinstance(label, bool) or label not in places:
+            raise invalid("labels", f"indices in [0, {len(classes)}), or names: {', '.join(classes[:TOP])}", label)
+    return np.array([places[label] for label in given], np.int64)
 
 
 def have_units(network: object, given: GivenOutputs | None) -> bool:

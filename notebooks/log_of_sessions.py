@@ -145,7 +145,7 @@ print(found.dfa.to_c()[:700], "...")
 # ## Next to the usual detectors
 #
 # The first two learn from labels, as the automaton does; the others from normal sessions alone, with the threshold that
-# flags 2 % of them. F1 is of the flagged sessions.
+# flags 2% of them. F1 is of the flagged sessions.
 
 # %%
 IDS = {event: i + 1 for i, event in enumerate(EVENTS)}

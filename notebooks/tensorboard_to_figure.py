@@ -65,7 +65,7 @@ accuracy = [make_ndarray(event.tensor_proto).item() for event in training.Tensor
 # %% [markdown]
 # ## Draw the figure
 #
-# Bands between percentiles say more than histograms at this size: median, middle half, and the range from 7 to 93 %.
+# Bands between percentiles say more than histograms at this size: median, middle half, and the range from 7 to 93%.
 
 # %%
 plt.rcParams.update({"font.size": 8, "axes.spines.top": False, "axes.spines.right": False})

@@ -117,7 +117,7 @@ pairs
 # %% [markdown]
 # ## A longer word has error bars
 #
-# This word has 27 symbols that are 0, and more sets of them than one would run. The values are estimates, with a 95 %
+# This word has 27 symbols that are 0, and more sets of them than one would run. The values are estimates, with a 95%
 # interval each: of 100 such intervals about 95 hold the exact value. `tolerance` is the standard error that you accept,
 # in parts of the range of the shares.
 

@@ -75,10 +75,10 @@ MAY_IMPORT = {
         *(f"{OURS}.{n}" for n in ("_arrays", "_network", "_program", "affine", "analysis", "equations")),
     },
     # Keras for the class of models, of which it makes pages.
-    "views/live.py": {
-        "keras",
-        *(f"{OURS}.{n}" for n in ("_network", "analysis", "automata", "deploy", "views")),
-    },
+    **dict.fromkeys(
+        ("views/live.py", "views/against_proof.py"),
+        {"keras", *(f"{OURS}.{n}" for n in ("_network", "analysis", "automata", "deploy", "views"))},
+    ),
     # It knows no class of results: each says what it found as a table. Pictures of other formats inside a function.
     "views": {
         *("keras", "matplotlib", "resvg_py", f"{OURS}.affine", f"{OURS}.views"),
@@ -88,7 +88,7 @@ MAY_IMPORT = {
     "presets/cards.py": set(),
     "presets": {
         "keras",
-        *(f"{OURS}.{n}" for n in ("analysis", "automata", "datasets", "layers", "presets", "views.live")),
+        *(f"{OURS}.{n}" for n in ("analysis", "automata", "datasets", "layers", "presets", "views")),
     },
     # Other libraries inside the methods that convert to them.
     "automata/machines/libraries.py": {

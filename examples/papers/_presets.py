@@ -84,7 +84,7 @@ class Recipe(abc.ABC):
     dtype = "float32"
     takes = ""
     example = ""
-    outputs = ""
+    outputs: Sequence[str] = ""
 
     @property
     def make(self) -> str:
@@ -104,8 +104,8 @@ class Recipe(abc.ABC):
     def network(self, model: keras.Model, data: Any) -> dict[str, Any]:
         """The settings from which `presets.networks` builds the network; data as the experiment loads them."""
 
-    def more(self, model: keras.Model, data: Any) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Further entries of the card, and further arrays."""
+    def more(self, model: keras.Model, data: Any, record: Record) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Further entries of the card, and further arrays; record: of the training."""
         return {}, {}
 
     @abc.abstractmethod
@@ -132,7 +132,7 @@ class Tomita(Recipe):
             "report": dataclasses.asdict(model.report),
         }
 
-    def more(self, model: keras.Model, data: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+    def more(self, model: keras.Model, data: Any, record: Record) -> tuple[dict[str, Any], dict[str, Array]]:
         return {"automaton": {"tomita": self.number}}, {}
 
     def figures(self, preset: Preset, data: Any) -> list[Measured]:
@@ -152,6 +152,119 @@ class Tomita(Recipe):
         ]
 
 
+class Tested(Recipe):
+    """An LSTM that is right on all its test words and wrong on longer ones, of Tomita's language 4.
+
+    Several are trained alike; the first of those that the test set cannot tell from a network without errors is stored.
+    """
+
+    name = "tomita-4-lstm"
+    example = "000" + 20 * "1"
+    outputs = ("no", "yes")
+    settings = {"networks": 10, "words": 6000, "longest": 15, "epochs": 30, "tests": 2000, "units": 12, "embedding": 4}
+    ones = 100
+
+    def train(self, run: Run, experiments: Mapping[str, Experiment]) -> Record:
+        found: list[dict[str, Any]] = []
+        for seed in range(self.settings["networks"]):
+            keras.utils.set_random_seed(seed)
+            model = self.built()
+            model.compile(keras.optimizers.Adam(0.01), keras.losses.BinaryCrossentropy(from_logits=True))
+            ids, labels = self.words(seed)
+            model.fit(ids, labels, batch_size=64, epochs=self.settings["epochs"], verbose=0)
+            measured = {"seed": seed, "test_wrong": self.wrong(model, *self.tests(seed)), "ones": self.fooled(model)}
+            if measured["test_wrong"] == 0 and measured["ones"] and not any(each["stored"] for each in found):
+                measured["stored"] = True
+                model.save(run.folder / self.file)
+            found.append({"stored": False, **measured})
+            if run.verbose:
+                print(f"  {found[-1]}", flush=True)
+        return {"data": {}, "model": {"layer": "LSTM"}, "protocol": dict(self.settings), "result": {"networks": found}}
+
+    def built(self) -> keras.Model:
+        from keras_interp_rnn.presets import networks
+
+        return networks.build(self.network(None, None))
+
+    def network(self, model: keras.Model | None, data: Any) -> dict[str, Any]:
+        sizes = {"units": self.settings["units"], "embedding": self.settings["embedding"]}
+        return {"kind": "lstm", "alphabet": ["", "0", "1"], **sizes}
+
+    def more(self, model: keras.Model, data: Any, record: Record) -> tuple[dict[str, Any], dict[str, Array]]:
+        found = record["result"]["networks"]
+        right, fooled = (sum(map(of, found)) for of in (lambda one: not one["test_wrong"], lambda one: one["ones"] > 0))
+        ones = max(one["ones"] for one in found)
+        tests, longest, units = (self.settings[name] for name in ("tests", "longest", "units"))
+        words = {
+            "begin": "000",
+            "again": "1",
+            "rule": "The rule: no three 0s in a row. A word with 000 in it is a “no”, however it goes on.",
+            "tested": tests,
+            "test": f"Its {tests:,} test words, of at most {longest} symbols, are drawn as its training words were, "
+            f"and are none of these. Of {len(found)} networks trained alike {right} are right on all of theirs, and "
+            f"{fooled} say “yes” to 000 with {ones} or fewer 1s after it.",
+            "name": f"an LSTM of {units} units, tested",
+            "proved": "the preset tomita-4, a GRU with centroids, proved",
+        }
+        title = "Right on its test set, against proved"
+        return {"against": {"proved": "tomita-4", "title": title, "words": words}}, {}
+
+    def words(self, seed: int) -> tuple[Array, Array]:
+        """Random words, and their labels."""
+        return self._labelled(self._drawn(np.random.default_rng(seed), self.settings["words"]))
+
+    def tests(self, seed: int) -> tuple[Array, Array]:
+        """Other random words, all different, none of which was trained on."""
+        known = {*self._drawn(np.random.default_rng(seed), self.settings["words"])}
+        fresh: list[str] = []
+        rng = np.random.default_rng(1_000_003 + seed)
+        while len(fresh) < self.settings["tests"]:
+            [word] = self._drawn(rng, 1)
+            if word not in known:
+                known.add(word)
+                fresh.append(word)
+        return self._labelled(fresh)
+
+    def _drawn(self, rng: Any, count: int) -> list[str]:
+        return ["".join(rng.choice(["0", "1"], n)) for n in rng.integers(1, self.settings["longest"] + 1, count)]
+
+    def _labelled(self, words: Sequence[str]) -> tuple[Array, Array]:
+        ids = np.zeros((len(words), max(map(len, words))), np.int32)
+        for row, word in zip(ids, words, strict=True):
+            row[: len(word)] = [int(symbol) + 1 for symbol in word]
+        return ids, np.array([automata.tomita(4).accepts(word) for word in words], np.float32)
+
+    def wrong(self, model: keras.Model, ids: Array, labels: Array) -> int:
+        """How many words it answers wrongly."""
+        accepted = model.predict(ids, batch_size=1024, verbose=0)[:, 0] > 0
+        return int((accepted != labels.astype(bool)).sum())
+
+    def fooled(self, model: keras.Model) -> int:
+        """How many 1s after 000 suffice for a wrong answer; 0 if no number up to `ones` does."""
+        ids, _ = self._labelled(["000" + n * "1" for n in range(self.ones + 1)])
+        accepted = model.predict(ids, batch_size=1024, verbose=0)[:, 0] > 0
+        return int(accepted.argmax()) if accepted.any() else 0
+
+    def figures(self, preset: Preset, data: Any) -> list[Measured]:
+        seed = next(each["seed"] for each in preset.record["result"]["networks"] if each["stored"])
+        tests = self.tests(seed)
+        every = [*map("".join, (word for n in range(1, WORD_LENGTH + 1) for word in itertools.product("01", repeat=n)))]
+        longest = self.settings["longest"]
+        return [
+            (
+                "test_wrong",
+                self.wrong(preset.model, *tests),
+                f"errors on {len(tests[0]):,} test words, up to {longest}",
+            ),
+            (
+                "short_wrong",
+                self.wrong(preset.model, *self._labelled(every)),
+                f"errors on all {len(every):,} words up to {WORD_LENGTH}",
+            ),
+            ("fooled", float(self.fooled(preset.model)), "symbols 1 after 000 suffice for a wrong answer"),
+        ]
+
+
 class Counting(Recipe):
     """An ISAN that counts parentheses, with the basis in which it consists of zeros and ones."""
 
@@ -165,7 +278,7 @@ class Counting(Recipe):
         recurrent, head = model.layers
         return {"kind": "symbols", "alphabet": "()[]a", "units": recurrent.cell.units, "outputs": head.units}
 
-    def more(self, model: keras.Model, data: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+    def more(self, model: keras.Model, data: Any, record: Record) -> tuple[dict[str, Any], dict[str, Array]]:
         seen, _ = _stream(9, 150, 300)
         basis = analysis.sparse_basis(model, analysis.trace(model, seen)["h"])
         described = {
@@ -321,7 +434,7 @@ class Reviews(Recipe):
         embedding = self.settings["embedding"]
         return {"kind": "words", "vocabulary": len(data.vocabulary), "embedding": embedding, **sizes}
 
-    def more(self, model: keras.Model, data: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+    def more(self, model: keras.Model, data: Any, record: Record) -> tuple[dict[str, Any], dict[str, Array]]:
         rows = np.sort(np.random.default_rng(0).permutation(len(data.test[0]))[:NUM_TEXTS])
         found = analysis.prototypes(
             model, data.test[0][rows], tokens=data.vocabulary, num_tokens=3, by="mean", min_count=5
@@ -350,7 +463,9 @@ def recipes(experiments: Sequence[Experiment]) -> dict[str, Recipe]:
     by_name = {experiment.name: experiment for experiment in experiments}
     reviews = Reviews(by_name[Reviews.experiment].rows[Reviews.row])
     texts = Text("text-isan", "4.5e5"), Text("text-isan-216", "1.28e6")
-    return {recipe.name: recipe for recipe in (*map(Tomita, range(1, 8)), Counting(), Lookup(), *texts, reviews)}
+    return {
+        recipe.name: recipe for recipe in (*map(Tomita, range(1, 8)), Tested(), Counting(), Lookup(), *texts, reviews)
+    }
 
 
 def make(
@@ -385,7 +500,7 @@ def make(
     settings = recipe.network(source, loaded)
     model = networks.build(settings)
     model.set_weights(source.get_weights())
-    more, arrays = recipe.more(model, loaded)
+    more, arrays = recipe.more(model, loaded, record)
     card = cards.read_card(name)
     about = {"what": card.what, "data": card.data, "licence": card.licence, "limits": list(card.limits)}
 

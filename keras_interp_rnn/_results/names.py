@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
@@ -40,11 +41,16 @@ def visible(name: str) -> str:
     r"""A name on one line with every character visible.
 
     A single space becomes "␣" and is kept inside a longer name; a newline becomes "⏎", a tab "⇥"; other unprintable
-    characters are escaped as in Python, "\x07"; a combining accent follows "◌"; an empty name becomes "∅".
+    characters are escaped as in Python, "\x07", but for joiners within a name, which make one sign of several; a
+    combining accent follows "◌"; an empty name becomes "∅".
     """
     if name == " ":
         return tokens.SIGNS[name]
-    shown = "".join(c if c.isprintable() else tokens.SIGNS.get(c) or c.encode("unicode_escape").decode() for c in name)
+    joiners = {found.start() for found in re.finditer(r"(?<=\S)[\u200c\u200d](?=\S)", name)}
+    shown = "".join(
+        c if c.isprintable() or i in joiners else tokens.SIGNS.get(c) or c.encode("unicode_escape").decode()
+        for i, c in enumerate(name)
+    )
     return "◌" + shown if shown and unicodedata.combining(shown[0]) else shown or "∅"
 
 
@@ -125,12 +131,12 @@ def shown_word(symbols: Sequence[Hashable]) -> str:
 
 
 def percent(part: float) -> str:
-    """A probability in per cent, with the digits that tell it from 0 and 1: "91 %", "99.98 %"."""
+    """A probability in per cent, with the digits that tell it from 0 and 1: "91%", "99.98%"."""
     near = min(part, 1 - part)
     if near < 1e-6:
-        return "more than 99.9999 %" if part > 0.5 else "less than 0.0001 %"
+        return "more than 99.9999%" if part > 0.5 else "less than 0.0001%"
     digits = 0 if near >= NEAR_CERTAIN else -2 - math.floor(math.log10(near))
-    return f"{100 * part:.{digits}f} %"
+    return f"{100 * part:.{digits}f}%"
 
 
 def quoted(name: str) -> str:
@@ -144,7 +150,7 @@ NUMBERED = ("output", "step", "group", "class", "sequence")
 
 
 def verdict(name: str, part: float, num_outputs: int) -> str:
-    """The answer of a network, and how sure it is: "“negative”, 91 % sure"; or that it does not decide."""
+    """The answer of a network, and how sure it is: "“negative”, 91% sure"; or that it does not decide."""
     if num_outputs > 1 and part < UNDECIDED / num_outputs:
         return f"does not decide: {quoted(name)} {percent(part)}, chance is {percent(1 / num_outputs)}"
     return f"{quoted(name)}, {percent(part)} sure"

@@ -60,7 +60,7 @@ class Derivatives(Shown, np.ndarray[Any, np.dtype[np.float64]]):
         if self.lags:
             rows = values.reshape(len(self.lags), -1)
             of_lags = np.percentile(rows, PERCENTS, axis=1)
-            columns = [column_of(f"{p} %", row, ".3g") for p, row in zip(PERCENTS, of_lags, strict=True)]
+            columns = [column_of(f"{p}%", row, ".3g") for p, row in zip(PERCENTS, of_lags, strict=True)]
             median = of_lags[PERCENTS.index(50)]
             return Table(
                 f"singular values by {self.method}: their median is {median[0]:.3g} at lag {self.lags[0]}, and "
@@ -97,7 +97,7 @@ class Derivatives(Shown, np.ndarray[Any, np.dtype[np.float64]]):
 def _of_lags(percentiles: Array) -> str:
     """A line for each percentile (percentiles, lags)."""
     with np.errstate(divide="ignore"):  # a gap where a singular value is 0
-        return line_chart([*np.log10(percentiles)], [f"{p} %" for p in PERCENTS], x="lag number")
+        return line_chart([*np.log10(percentiles)], [f"{p}%" for p in PERCENTS], x="lag number")
 
 
 def jacobian_tag(singular_values: Array, lags: Sequence[int]) -> Tag:

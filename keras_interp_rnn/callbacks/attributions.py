@@ -8,9 +8,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from keras_interp_rnn._checks import choice, integer
+from keras_interp_rnn._checks import choice, integer, invalid
 from keras_interp_rnn._network import GivenAlphabet
 from keras_interp_rnn._outputs import GivenOutputs
+from keras_interp_rnn._results import counted
 from keras_interp_rnn.analysis.attribution import METHODS, TopAttribution, top_attribution
 from keras_interp_rnn.callbacks._texts import TextProbe
 
@@ -65,12 +66,23 @@ class Attributions(TextProbe):
         outputs: GivenOutputs | None = None,
         update_freq: str | int = "epoch",
         max_work: int | None = None,
+        labels: Sequence[object] | None = None,
     ) -> None:
         super().__init__(log_dir, texts, alphabet, outputs, update_freq)
+        self.labels = [None] * len(self.texts) if labels is None else [*labels]
+        if len(self.labels) != len(self.texts):
+            raise invalid("labels", f"a class for each of {counted(len(self.texts), 'text')}", labels)
         self.method = choice("method", method, METHODS)
         self.max_work = None if max_work is None else integer("max_work", max_work)
 
     def measured(self, text: Any) -> TopAttribution:
+        [label] = (label for label, each in zip(self.labels, self.texts, strict=True) if each is text)
         return top_attribution(
-            self.network, text, method=self.method, alphabet=self.alphabet, outputs=self.outputs, max_work=self.max_work
+            self.network,
+            text,
+            method=self.method,
+            alphabet=self.alphabet,
+            outputs=self.outputs,
+            max_work=self.max_work,
+            label=label,
         )

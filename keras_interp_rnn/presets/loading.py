@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keras_interp_rnn._alphabet import SPECIAL
-from keras_interp_rnn._checks import expanded_path
+from keras_interp_rnn._checks import expanded_path, holding
 from keras_interp_rnn._results import Result, Table, View
 from keras_interp_rnn.presets import storage
 from keras_interp_rnn.presets.cards import FOLDER, Card, names, read_card
@@ -96,8 +96,17 @@ class Preset(Result):
         return self.card.table()
 
     def page_view(self) -> View | None:
-        """The page that reads typed text; None if the network cannot, or its outputs are not one choice."""
+        """The page that reads typed text; None if the network cannot, or its outputs are not one choice.
+
+        A page of two networks reads with both: one that is right on its test set, and one that is proved.
+        """
+        from keras_interp_rnn.views.against_proof import Words, against_proof
         from keras_interp_rnn.views.live import live_view
+
+        against = self.card.settings.get("against")
+        if against:
+            proved = holding(load(against["proved"]).certificate)
+            return against_proof(self.model, proved, Words(**against["words"]), against["title"])
 
         first = self.card.settings.get("page")
         if not first:

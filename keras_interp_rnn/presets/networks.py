@@ -60,6 +60,21 @@ def recognizer(settings: Mapping[str, Any]) -> keras.Model:
     return model
 
 
+def lstm(settings: Mapping[str, object]) -> keras.Model:
+    """An LSTM of Keras that accepts words: ids (batch, time), 0 for padding, to one logit."""
+    alphabet = datasets.Alphabet(settings["alphabet"], padding="")
+    return keras.Sequential(
+        [
+            keras.Input((None,), dtype="int32"),
+            alphabet.layer(),
+            datasets.Outputs(["no", "yes"]).layer(),
+            keras.layers.Embedding(len(alphabet), settings["embedding"], mask_zero=True, name="symbols"),
+            keras.layers.LSTM(settings["units"], name="recurrent"),
+            keras.layers.Dense(1, name="head"),
+        ]
+    )
+
+
 def words(settings: Mapping[str, Any]) -> keras.Model:
     """An SR-LSTM-P with a readout of the mean hidden state: ids (batch, time), 0 for padding, to one logit.
 
@@ -88,6 +103,7 @@ KINDS: dict[str, Callable[[Mapping[str, Any]], keras.Model]] = {
     "symbols": symbols,
     "memory": memory,
     "recognizer": recognizer,
+    "lstm": lstm,
     "words": words,
 }
 """`model["kind"]` of a card -> the function that builds the model."""

@@ -24,7 +24,7 @@ import base64
 import contextlib
 import itertools
 import zlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import keras
@@ -91,25 +91,35 @@ def live_view(
         numbers, alphabet, symbols, answers = _as_sum(network)
     except ValueError as error:
         try:
-            numbers, alphabet, symbols, answers = _as_instructions(network)
+            numbers, alphabet, symbols, answers = in_instructions(network)
         except ValueError as other:
             too_large = [each for each in (other, error) if isinstance(each, TooLarge)]
             raise (too_large[0] if too_large else _refused(network, other)) from None
     named = output_names(network, None, answers)
-    names = [str(i if alphabet is None else alphabet[i]) for i in range(symbols)]
-    shown = {i: symbol_name(alphabet, i) for i in range(symbols)}
+    names, shown = names_in_page(alphabet, symbols)
     series = {
         **numbers,
-        "alphabet": names,
-        "shown": {i: name for i, name in shown.items() if name != names[i]},
+        **{"alphabet": names, "shown": shown},
         "outputs": [*outputs] or [output_name(named or alphabet, i, answers) for i in range(answers)],
         "said": [*lines],
-        "steps": [0],
     }
-    tag = {"kind": KIND, "series": series, "steps": {"0": {}}}
-    state = {"place": "typing", "word": text or _first_text([names[i] for i in series["typed"]])}
-    data = {"views": {"typing": [KIND]}, "folders": [], "state": state, "runs": {name: {KIND: tag}}}
-    return View("typing", data, TITLE, LEADS["typing"])
+    first = text or _first_text([names[i] for i in numbers["typed"]])
+    return page_of("typing", series, first, name, TITLE, LEADS["typing"])
+
+
+def page_of(module: str, series: Mapping[str, object], word: str, name: str, title: str, lead: str) -> View:
+    """A page that a module of the plugin draws of the numbers of a network, beginning with a word."""
+    tag = {"kind": KIND, "series": {**series, "steps": [0]}, "steps": {"0": {}}}
+    state = {"place": module, "word": word}
+    data = {"views": {module: [KIND]}, "folders": [], "state": state, "runs": {name: {KIND: tag}}}
+    return View(module, data, title, lead)
+
+
+def names_in_page(alphabet: Sequence[Hashable] | None, symbols: int) -> tuple[list[str], dict[int, str]]:
+    """The symbols as they are typed, and the names of those that are shown otherwise."""
+    names = [str(i if alphabet is None else alphabet[i]) for i in range(symbols)]
+    shown = {i: symbol_name(alphabet, i) for i in range(symbols)}
+    return names, {i: name for i, name in shown.items() if name != names[i]}
 
 
 def _as_sum(network: keras.Model) -> InPage:
@@ -120,7 +130,7 @@ def _as_sum(network: keras.Model) -> InPage:
     return numbers, alphabet, symbols, len(arrays["offset"])
 
 
-def _as_instructions(network: keras.Model) -> InPage:
+def in_instructions(network: keras.Model) -> InPage:
     """Any other network of symbols: its instructions, and the arrays that they read."""
     network, alphabet = resolve_alphabet(network)
     found = instructions_of(network)

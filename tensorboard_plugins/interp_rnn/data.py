@@ -28,6 +28,10 @@ MAX_CACHE = 256 * 2**20
 """Maximum size of decoded tensors that are cached, the latest used."""
 
 
+PARTS, LOSS = ("train", "validation"), "epoch_loss"
+"""Folders of Keras's TensorBoard callback, and the tag of its losses."""
+
+
 class Point(NamedTuple):
     """The value of a tag at a step: an array, or the object of a JSON text."""
 
@@ -138,6 +142,23 @@ class Logs:
             return read.kind.slice(read.description, value, index)
 
         return self._answer(context, experiment, run, tag, step, answer)
+
+    def losses(self, context: Any, experiment: str) -> dict[str, dict[str, float]]:
+        """Folder -> the last finite losses that Keras's own callback logged to it: of "train", of "validation"."""
+        listed = self._provider.list_scalars(context, experiment_id=experiment, plugin_name="scalars") or {}
+        found: dict[str, dict[str, float]] = {}
+        for run, tags in sorted(listed.items()):
+            above, _, part = f"./{run}".rpartition("/")
+            if part not in PARTS or LOSS not in tags:
+                continue
+            asked = provider_types.RunTagFilter(runs=[run], tags=[LOSS])
+            read = self._provider.read_scalars(
+                context, experiment_id=experiment, plugin_name="scalars", downsample=MAX_STEPS, run_tag_filter=asked
+            )
+            finite = [point.value for point in read[run][LOSS] if math.isfinite(point.value)]
+            if finite:
+                found.setdefault(above.removeprefix("./"), {})[part] = finite[-1]
+        return found
 
     def recorded(
         self, context: Any, experiment: str, asked: Sequence[Mapping[str, Any]], state: Mapping[str, Any]

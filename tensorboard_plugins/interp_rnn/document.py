@@ -22,8 +22,8 @@ from typing import Any
 from tensorboard_plugins.interp_rnn import tokens
 
 STATIC = Path(__file__).parent / "static"
-COMMENT = r"^ *//[^\n]*\n|^ */\*\*(?:(?!\*/).)*\*/\n"
-"""Comments on lines of their own, which a page does not have."""
+COMMENT = r"^ *//[^\n]*\n|^ */\*\*(?:(?!\*/).)*\*/\n|(?<=[;{,]) +// [^'\"`\n]*$"
+"""Comments on lines of their own and at the ends of lines, which a page does not have."""
 
 
 def page(
@@ -65,7 +65,7 @@ def block(data: Mapping[str, Any]) -> str:
     Raises:
         ValueError: for NaN and infinity, which JSON lacks.
     """
-    return json.dumps(data, allow_nan=False).replace("<", "\\u003c")
+    return json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def joined(*views: str) -> str:
@@ -94,12 +94,13 @@ def _needed(name: str, order: dict[str, None]) -> None:
 
 
 def module(name: str) -> str:
-    """A module of static/ as a constant: an object with its exports. Comments are left out.
+    """A module of static/ as a constant: an object with its exports. Comments and indentation are left out.
 
     Raises:
         ValueError: if an import or export is not on a line of one of the forms that this function replaces.
     """
     source = re.sub(COMMENT, "", _static(f"{name}.js"), flags=re.M | re.S)
+    source = re.sub(r"^ +", "", source, flags=re.M)
     source = re.sub(r"^import (\{[^}]*\}) from '\./(\w+)\.js';$", r"const \1 = \2;", source, flags=re.M)
     exports = re.findall(r"^export (?:async )?(?:function|const|class) (\w+)", source, flags=re.M)
     exports += [

@@ -41,5 +41,6 @@ def page_of(folder: Path) -> str:
         data = logs.recorded(asking, "", tags, {})
     except errors.PublicError as error:
         raise ValueError(f"The logs in {str(folder)!r} cannot be saved as a page. {error}") from None
+    data["losses"] = logs.losses(asking, "")
     title = f"Interpretable RNN: {folder.resolve().name}"
     return document.page(title, "<p>The drawings need scripts.</p>", views=[*schema.views()], data=data)

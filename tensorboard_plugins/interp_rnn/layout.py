@@ -350,6 +350,12 @@ def shortened(names: Sequence[str]) -> str:
     return ", ".join(cut) if len(cut) <= 4 else f"{', '.join(cut[:3])} +{len(cut) - 3}"
 
 
+def state_names(numbers: Sequence[object], symbols: Iterable[object]) -> list[str]:
+    """Names of states: their numbers, after a q if one of these is the name of a symbol too."""
+    names = [str(number) for number in numbers]
+    return [f"q{name}" for name in names] if {*names} & {str(symbol) for symbol in symbols} else names
+
+
 class Line(NamedTuple):
     """A line of text inside a state: its distance below the centre, and its size."""
 

@@ -49,6 +49,8 @@ class Plugin(base_plugin.TBPlugin):
             "/views": _json(lambda request: {"views": schema.views(), "folders": schema.FOLDERS}),
             # Run -> tags.
             "/tags": _json(lambda request: logs.tags(*_where(request))),
+            # Folder -> the last losses that Keras's callback logged to it.
+            "/losses": _json(lambda request: logs.losses(*_where(request))),
             # The overview of a tag; arguments run, tag.
             "/series": _json(lambda request: logs.series(*_tag(request))),
             # The drawn states and edges of a step, and their texts. Arguments run, tag, step.

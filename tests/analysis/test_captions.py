@@ -89,7 +89,7 @@ def test_two_classes_near_chance_are_not_decided(activation):
         analysis.substitutions(model, X[0], alternatives=[1, 2], outputs=["neg", "pos"]),
     ):
         assert "does not decide: “" in result.table().caption
-        assert "chance is 50 %" in result.table().caption
+        assert "chance is 50%" in result.table().caption
         assert " most, by" not in result.table().caption  # nothing changes
 
 

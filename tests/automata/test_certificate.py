@@ -116,7 +116,9 @@ def test_certifies_networks_made_by_hand(number, transition):
     assert (found.epsilon == 0) == (transition == "soft_argmax")
     size, drawn = len(tomita(number).minimize()), len(found.path)
     merged = f", {size} when equivalent ones are merged" if drawn > size else ""
-    assert str(found).startswith(f"A {drawn}-state automaton{merged}, proved for every word at temperature 1.\n")
+    verdict = f"Proved: on every word, however long, the network answers as Tomita's automaton {number}"
+    states = f"({drawn} state{'s' * (drawn > 1)}{merged}).\nWhen: at the temperature 1.\n"
+    assert str(found).startswith(f"{verdict} {states}")
 
 
 @pytest.mark.parametrize(("scale", "low", "high"), [(3.0, 1, 1e3), (0.4, 0.1, 0.9)])

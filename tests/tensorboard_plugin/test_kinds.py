@@ -31,12 +31,12 @@ class TestTables:
 
     def test_each_view_is_a_file_and_each_file_that_draws_is_a_view(self):
         drawing = [name for name in plugin.FILES if "export async function draw(" in (plugin.STATIC / name).read_text()]
-        in_files_alone = ["typing", "labels"]  # they draw a network and an inference, which are not logged
+        in_files_alone = ["typing", "labels", "proof"]  # they draw networks and an inference, which are not logged
         assert sorted(drawing) == sorted(f"{view}.js" for view in [*schema.views(), *in_files_alone])
         around = {"index.js", "embedded.js", "page.js", "sources.js", "style.css", "example.json"}
         of_instructions = {"machine.js", "shapley.js"}
-        shared = {"render.js", "scales.js", "charts.js", "tips.js", "texts.js"}
-        of_reads = {"readings.js", "outputs.js", "bars.js", "triangle.js", "traces.js", "waterfall.js"}
+        shared = {"render.js", "scales.js", "charts.js", "letters.js", "packed.js", "saving.js", "tips.js", "texts.js"}
+        of_reads = {"readings.js", "outputs.js", "bars.js", "triangle.js", "traces.js", "waterfall.js", "stack.js"}
         assert set(plugin.FILES) == {
             *drawing,
             *around,

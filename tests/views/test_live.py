@@ -60,7 +60,7 @@ def series_of(network):
 NUMBERS = """
 const numbers = async (series, ids, changed, symbol) => {
   const arrays = {};
-  for (const [name, array] of Object.entries(series.weights)) arrays[name] = await live.unpacked(array);
+  for (const [name, array] of Object.entries(series.weights)) arrays[name] = await packed.unpacked(array);
   const read = live.network(arrays);
   read(ids.slice(0, Math.floor(ids.length / 2)).concat(symbol));  // a text before, which begins alike
   const text = read(ids), other = read(ids);
@@ -81,7 +81,8 @@ const numbers = async (series, ids, changed, symbol) => {
 
 def in_node(series, *texts):
     """The numbers of the page's code for texts (ids, a position, a symbol that is read there)."""
-    code = f"{document.module('live')}\n{NUMBERS}\nconst task = JSON.parse(require('fs').readFileSync(0));\n" + (
+    modules = f"{document.module('packed')}\n{document.module('live')}\n{NUMBERS}"
+    code = f"{modules}\nconst task = JSON.parse(require('fs').readFileSync(0));\n" + (
         "Promise.all(task.texts.map((text) => numbers(task.series, ...text)))"
         ".then((found) => process.stdout.write(JSON.stringify(found)));"
     )
@@ -219,7 +220,7 @@ READ = """
 const task = JSON.parse(require('fs').readFileSync(0));
 (async () => {
   const arrays = {};
-  for (const [number, array] of Object.entries(task.series.weights)) arrays[number] = await live.unpacked(array);
+  for (const [number, array] of Object.entries(task.series.weights)) arrays[number] = await packed.unpacked(array);
   const read = machine.reader(task.series.machine, arrays, task.options);
   const found = task.texts.map(([ids, changed, symbol]) => {
     const text = read(ids), outputs = [...text.logits.keys()];
@@ -235,7 +236,8 @@ const task = JSON.parse(require('fs').readFileSync(0));
 
 
 def read_in_node(network, texts, **options):
-    code = f"{document.module('shapley')}\n{document.module('machine')}\n{document.module('live')}\n{READ}"
+    modules = "\n".join(map(document.module, ("packed", "shapley", "machine", "live")))
+    code = f"{modules}\n{READ}"
     return run_in_node(code, json.dumps({"series": series_of(network), "texts": texts, "options": options}))
 
 
@@ -379,9 +381,9 @@ def test_a_recognizer_is_its_automaton_with_the_verdict():
     assert view.name == "states"
     assert view.data["state"]["word"] == "10"
     [tag] = view.data["runs"][""].values()
-    assert "proved for every word" in json.dumps(tag["steps"]["0"])
+    assert "Proved: on every word" in json.dumps(tag["steps"]["0"])
     page = as_page(presets.load("tomita-4"))
-    assert "proved for every word" in page
+    assert "Proved: on every word" in page
     assert "The automaton of the network's centroids is in this page" in html.unescape(page)
 
 
@@ -510,7 +512,7 @@ def test_a_preset_has_a_page_that_reads_or_its_card_alone(name):
     page = as_page(preset)
     assert html.escape(preset.card.data) in page
     assert ("<script" in page) is (name != "counting-isan")
-    assert ('"outputs": ["1", "2", "3"' in page) is (name == "lookup-delta-net")
+    assert ('"outputs":["1","2","3"' in page) is (name == "lookup-delta-net")
 
 
 def test_a_network_as_text(tmp_path, capsys):

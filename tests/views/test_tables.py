@@ -114,14 +114,14 @@ def test_numbers_of_a_column_have_the_decimals_of_the_largest(values, form, show
 class TestSentences:
     @pytest.mark.parametrize(
         ("part", "shown"),
-        [(0.911, "91 %"), (0.5, "50 %"), (0.99922, "99.92 %"), (0.0042, "0.4 %"), (1.0, "more than 99.9999 %")],
+        [(0.911, "91%"), (0.5, "50%"), (0.99922, "99.92%"), (0.0042, "0.4%"), (1.0, "more than 99.9999%")],
     )
     def test_a_probability_has_the_digits_that_tell_it_from_0_and_1(self, part, shown):
         assert percent(part) == shown
 
     def test_a_prediction_near_chance_does_not_decide(self):
-        assert verdict("f", 0.09, 12) == "does not decide: “f” 9 %, chance is 8 %"
-        assert verdict("f", 0.41, 12) == "“f”, 41 % sure"
+        assert verdict("f", 0.09, 12) == "does not decide: “f” 9%, chance is 8%"
+        assert verdict("f", 0.41, 12) == "“f”, 41% sure"
 
     def test_the_reason_is_the_step_that_speaks_for_what_is_said(self):
         names, shares = ["not", "bad", "film"], [-3.0, 2.0, 0.5]
@@ -140,9 +140,9 @@ class TestVerdicts:
         np.testing.assert_allclose(plain.probability, 1 / (1 + np.exp(-plain.output)))
         part = float(plain.probability[0])
         name, sure = ("good", part) if part > 0.5 else ("bad", 1 - part)
-        assert plain.table().caption.startswith(f"does not decide: “{name}” {percent(sure)}, chance is 50 %, above all")
+        assert plain.table().caption.startswith(f"does not decide: “{name}” {percent(sure)}, chance is 50%, above all")
         decided = dataclasses.replace(plain, probability=np.array([0.8]), output=np.log([4.0]))
-        assert decided.table().caption.startswith("“good”, 80 % sure, above all because of “")
+        assert decided.table().caption.startswith("“good”, 80% sure, above all because of “")
         assert with_sigmoid.table().caption == plain.table().caption
         [(_, described)] = plain.tags()
         assert described["classes"] == ["bad", "good"]

@@ -52,9 +52,11 @@ from keras_interp_rnn._outputs import (
     MANY_OUTPUTS,
     TOP,
     GivenOutputs,
+    class_names,
     names_of_features,
     names_of_steps,
     output_names,
+    true_classes,
     two_classes,
 )
 from keras_interp_rnn._program.operations import PROBABILITIES
@@ -108,6 +110,7 @@ def attribution(
     tolerance: float = 0.05,
     of: str = "logit",
     max_work: int | None = None,
+    labels: Sequence[object] | None = None,
 ) -> Attribution:
     r"""Splits an output of any network with a recurrent layer among the steps that it read, and among their features.
 
@@ -146,6 +149,8 @@ def attribution(
         max_work: of "shapley", updates of the state in a call, which its sequences share, but for 256 a step that the
             coarsest estimate takes; or, for a network that is not read step by step, runs of each sequence. None for
             2^20 updates, or 512 runs and at least 4 for each step.
+        labels: (batch,), the true class of each sequence, by index or by name, where it is known: print and page tell
+            whether the network is wrong. The two classes of a single output need names.
 
     Returns:
         `Attribution`.
@@ -192,6 +197,7 @@ def attribution(
     def at_places(array: Array | None) -> Array | None:
         return None if array is None else array[places]
 
+    truth = _compared(found, labels, class_names(network, outputs, found.all_outputs.shape[1]), quantities)
     tokens = steps or token_names(vectors, reading.names)
     # Contributions are of the steps that the recurrent layer reads, of which layers below it may make fewer.
     same = groups is not None or np.shape(vectors)[1:2] == found.shares.shape[1:2]
@@ -220,7 +226,35 @@ def attribution(
         feature_names=columns,
         vectors=np.ndim(vectors) == 3 or not same,
         class_names=classes,
+        labels=truth.labels,
+        wrong=truth.wrong,
     )
+
+
+class _Truth(NamedTuple):
+    """The names of the true classes of sequences, and whether the network answers others; () and None if unknown."""
+
+    labels: tuple[str, ...] = ()
+    wrong: NDArray[np.bool_] | None = None
+
+
+def _compared(found: _Split, labels: object, names: tuple[str, ...], quantities: bool) -> _Truth:
+    if labels is None:
+        return _Truth()
+    count, num = found.all_outputs.shape
+    if quantities or (num == 1 and (not names or found.probabilities is None)):
+        received = "a regression" if quantities else "a single output without names of two classes"
+        raise ValueError(
+            f"`labels` must be classes of the network. Received: labels of {received}. Leave them out, or pass "
+            "`outputs`, the names of both classes."
+        )
+    names = names or tuple(output_name(None, output, num) for output in range(num))
+    classes = true_classes(labels, names, count)
+    if num > 1 or found.probabilities is None:
+        answers = found.all_outputs.argmax(axis=1)
+    else:
+        answers = (found.probabilities[:, 0] >= 1 / 2).astype(np.int64)
+    return _Truth(tuple(names[i] for i in classes), answers != classes)
 
 
 def _between_classes(found: _Split, classes: tuple[str, ...], network: object) -> _Split:
@@ -259,6 +293,7 @@ def top_attribution(
     alphabet: GivenAlphabet | None = None,
     outputs: GivenOutputs | None = None,
     max_work: int | None = None,
+    label: object = None,
 ) -> TopAttribution:
     """Splits the outputs after one text among its steps: all outputs, or the 16 largest of more than 64.
 
@@ -267,6 +302,7 @@ def top_attribution(
 
     Args:
         network, method, alphabet, outputs: as `attribution`.
+        label: the true class, as one of `labels`.
         max_work: as `attribution`; None for 2^17 updates, or 128 runs and at least 4 for each step.
         text: ids (time,), or a string or a list of symbols, if the ids have names.
 
@@ -280,6 +316,8 @@ def top_attribution(
     found = _split(reading, _most_probable, _Asked(method, max_work=max_work, usual_work=(UPDATES // 8, RUNS // 4)))
     classes = two_classes(given, outputs, found.all_outputs.shape[1])
     found = found if of_numbers else _between_classes(found, classes, given)
+    num_outputs = found.all_outputs.shape[1]
+    truth = _compared(found, None if label is None else [label], class_names(given, outputs, num_outputs), of_numbers)
     whole, top = found.all_outputs, found.top[0]
     num = whole.shape[1]
     unit, values = found.unit, False
@@ -295,7 +333,7 @@ def top_attribution(
     read = None if found.read is None else found.read[0]
     errors, as_read = (None if array is None else array[0] for array in (found.standard_error, found.as_read))
     return TopAttribution(
-        tokens, *arrays, named, found.residual, found.method, unit, read, errors, values, classes, as_read
+        tokens, *arrays, named, found.residual, found.method, unit, read, errors, values, classes, as_read, *truth
     )
 
 

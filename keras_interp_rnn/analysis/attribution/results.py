@@ -82,6 +82,8 @@ class Attribution(Shares):
         inputs: with `features` of vectors, the numbers that were read, (batch, time, features); otherwise None.
         vectors: whether vectors were read, so that `tokens`, if there are any, are the names of steps.
         class_names: the names of both classes between which a single output decides; () if they are not known.
+        labels: for each sequence the name of its true class; () if they were not given. wrong: bool (batch,), whether
+            the network answers another class; None without labels.
 
     `split[i]` has sequence i alone, `split[2:5]` some of them, and `len(split)` is the size of the batch.
 
@@ -124,6 +126,8 @@ class Attribution(Shares):
             inputs=_part(self.inputs, index),
             tokens=self.tokens[index],
             read=_part(self.read, index),
+            labels=self.labels[index],
+            wrong=_part(self.wrong, index),
             num_runs=_part(self.num_runs, index),
             groups=_part(self.groups, index),
         )
@@ -444,6 +448,7 @@ class Attribution(Shares):
                     "outputs": [named_output(self, target) for target in targets[i]],
                     "title": nth("sequence", i),
                     "masked": masked_steps(None if self.read is None else self.read[i]),
+                    **({} if self.wrong is None else {"label": self.labels[i], "wrong": bool(self.wrong[i])}),
                 },
             )
             for i in range(count)
@@ -609,7 +614,7 @@ class TopAttribution(Result):
             but for those of a regression.
         read: bool (T,), standard_error: (T, K), as of `Attribution`.
         values: whether these are several outputs of a regression. class_names: as of `Attribution`.
-        as_read: (T + 1, K), as of `Attribution`.
+        as_read: (T + 1, K), as of `Attribution`. labels, wrong: as of `Attribution`, of one sequence.
     """
 
     tokens: tuple[str, ...]
@@ -627,6 +632,8 @@ class TopAttribution(Result):
     values: bool = False
     class_names: tuple[str, ...] = ()
     as_read: Array | None = None
+    labels: tuple[str, ...] = ()
+    wrong: NDArray[np.bool_] | None = None
 
     def tag(self) -> Tag:
         """Shares in the outputs, their numbers, the prediction, the outputs with and without steps, for the plugin."""
@@ -646,4 +653,5 @@ class TopAttribution(Result):
             "errors": self.standard_error is not None,
             "both": True,
             **({"as_read": True} if as_read else {}),
+            **({} if self.wrong is None else {"label": self.labels[0], "wrong": bool(self.wrong[0])}),
         }

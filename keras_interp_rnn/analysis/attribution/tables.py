@@ -73,6 +73,8 @@ class Shares(Result):
     feature_names: tuple[str, ...] = field(default=(), repr=False)
     vectors: bool = field(default=False, repr=False)
     class_names: tuple[str, ...] = field(default=(), repr=False)
+    labels: tuple[str, ...] = field(default=(), repr=False)
+    wrong: NDArray[np.bool_] | None = field(default=None, repr=False)
 
     @property
     def exact(self) -> bool:
@@ -98,7 +100,7 @@ def with_more(split: Shares, first: Table, answers: Sequence[str]) -> Table:
     others = Table(f"{which} of {len(split.shares)}:", (numbered("sequence", len(answers)), texts("answer", answers)))
     rest, notes = int(_missed(split)[1:].any(axis=1).sum()), list(first.notes)
     if rest:
-        notes[1] += f"; {rest} of the other sequences miss{'es' * (rest == 1)} more than 1 % of the change"
+        notes[1] += f"; {rest} of the other sequences miss{'es' * (rest == 1)} more than 1% of the change"
     caption = f"sequence 1 of {len(split.shares)}: {first.caption}"
     return replace(first, caption=caption, notes=tuple(notes), parts=(others,))
 
@@ -183,11 +185,17 @@ def answer_of(split: Shares) -> str:
             caption = verdict_between(split.class_names, part)
         elif part <= DECIDES and not caption.startswith("does not"):
             caption = f"{quoted(name)}: {percent(part)}"
+        caption += wrongly(split.labels[0]) if split.wrong is not None and split.wrong[0] else ""
         towards = -1 if part < DECIDES and split.decides_between_two else 1
     kind = "step" if split.groups is None else "group"
     names = split.tokens[0] if split.tokens else tuple(nth(kind, place) for place in range(len(shares)))
     margins = (INTERVAL * errors[:, best]).tolist() if errors.any() else ()
     return f"{caption}{because(names, shares[:, best].tolist(), unit_of(split.unit), margins, towards=towards)}"
+
+
+def wrongly(label: str) -> str:
+    """That an answer is wrong, after it."""
+    return f", which is wrong (labelled {quoted(label)})"
 
 
 def _outputs(split: Shares) -> str:
@@ -210,11 +218,11 @@ def _method(split: Shares) -> str:
     if split.method != "shapley":
         return f"by {split.method.replace('_', ' ')}"
     estimated = split.standard_error is not None and bool(split.standard_error[0].any())
-    return "Shapley values, ±: 95 % interval" if estimated else "exact Shapley values"
+    return "Shapley values, ±: 95% interval" if estimated else "exact Shapley values"
 
 
 def _missed(split: Shares) -> NDArray[np.bool_]:
-    """Bool (batch, K), whose sum misses the change of the output by more than 1 %."""
+    """Bool (batch, K), whose sum misses the change of the output by more than 1%."""
     changes = np.abs(split.output - split.reference_output)
     sizes = np.abs(split.shares).sum(axis=1) + np.abs(split.output) + np.abs(split.reference_output)
     return np.asarray(split.residuals > SMALL * changes + ROUNDING * sizes).reshape(len(changes), -1)

@@ -11,7 +11,7 @@ from keras_interp_rnn._results.names import NEAR_CERTAIN, chance
 SMALL, ROUNDING = 0.01, 2**-20
 """Maximum gap of a sum, in parts of a change, and of rounding, in parts of the sizes of its terms."""
 INTERVAL = 1.96
-"""Standard errors on each side of an estimate, of its 95 % interval."""
+"""Standard errors on each side of an estimate, of its 95% interval."""
 
 PLURAL = {"": "outputs", "logit": "logits", "probability": "probabilities"}
 
@@ -65,4 +65,4 @@ def variance(r_squared: float) -> str:
     if r_squared <= 0:
         return "none"
     digits = next((d for d in range(1, 7) if round(100 * r_squared, d) < 100), None)
-    return "100 %" if digits is None else f"{100 * r_squared:.{digits}f} %"
+    return "100%" if digits is None else f"{100 * r_squared:.{digits}f}%"

@@ -56,6 +56,7 @@ class Explanation(Result):
         centroids: the centroids of the predicted class.
         output: (classes,), the model's output.
         prediction: its class. class_names: of all classes; () if they have no names.
+        centroid_classes: (k,), the class that the head gives each centroid, by name; () if that is not known.
 
     Example: see `explain`.
     """
@@ -66,6 +67,7 @@ class Explanation(Result):
     output: NDArray[np.float64]
     prediction: int
     class_names: tuple[str, ...] = ()
+    centroid_classes: tuple[str, ...] = ()
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -113,14 +115,19 @@ class Explanation(Result):
         )
 
     def _says(self) -> str:
-        """The prediction, and since which token the network has been at the centroids of this class."""
+        """The prediction, and at which token the network moved to the centroids of this class and stayed there."""
         name, centroids = class_name(self.class_names, self.prediction), " or ".join(map(str, self.centroids))
-        away = np.flatnonzero(self.weights < 0.5)
+        where = f"centroid {centroids}, which is of this class"
+        regularized = np.flatnonzero(~np.isnan(self.alpha).any(axis=1))
+        away = np.flatnonzero(self.weights[regularized] < 0.5)
         since = int(away[-1]) + 1 if len(away) else 0
-        if since >= len(self.tokens):
-            return f"{name}, although its last token does not move it to centroid {centroids}, which is of this class"
-        where = f"since {quoted(visible(self.tokens[since]))}, token {since + 1} of {len(self.tokens)}"
-        return f"{name}: at centroid {centroids}, which is of this class, {where}"
+        if since >= len(regularized):
+            return f"{quoted(name)}, although the last token with a centroid does not move it to {where}"
+        token = int(regularized[since])
+        at = f"at {quoted(visible(self.tokens[token]))}, token {token + 1} of {len(self.tokens)},"
+        if not since:
+            return f"{quoted(name)}: it is at {where}, from the first token on"
+        return f"{quoted(name)}: {at} it moved to {where}, and stayed there"
 
     def page_view(self) -> View | None:
         """The text, its path through the centroids, and its moves among them as a graph; None without a move."""
@@ -128,9 +135,11 @@ class Explanation(Result):
         counts, description = transition_counts(self.alpha, tokens)
         if not counts.any():
             return None
+        named = {"classes": [*self.centroid_classes]} if self.centroid_classes else {}
+        description |= {**named, "verdict": f"{self._says()}."}
         alpha, more = transition_probabilities(self.alpha[None], [tokens])
         tags = {"": (counts, description), more["kind"]: (alpha, more)}
-        return pane("states", tags, centroid=self.centroids[0])._replace(lead=f"{self._says()}.")
+        return pane("states", tags, centroid=self.centroids[0])
 
 
 def _shaded(token: str, weight: float) -> str:
@@ -197,8 +206,12 @@ def explain(
     output = output[-1] if output.ndim == 2 else output
     check_range("The outputs of the network", [output])
     prediction = int(predicted_classes(network, output[None])[0])
+    named = class_names(network, outputs, len(output))
+    called: tuple[str, ...] = ()
     if centroids is None:
-        of_class = predicted_classes(network, centroid_outputs(network, layer)) == prediction
+        classes = predicted_classes(network, centroid_outputs(network, layer))
+        of_class = classes == prediction
+        called = tuple(visible(named[int(label)]) for label in classes) if named else ()
         moved = np.flatnonzero(~np.isnan(alpha[0, :, 0]))
         if not moved.size:
             raise ValueError(
@@ -213,5 +226,5 @@ def explain(
     remedy = "Leave centroids out for the last one of the predicted class."
     chosen = [integer("centroid", i, 0, remedy, below=alpha.shape[-1]) for i in chosen]
     names_read = tuple(token_name(names, token) for token in ids[0][read[0]])
-    named = class_names(network, outputs, len(output))
-    return Explanation(names_read, alpha[0][read[0]].astype(np.float64), tuple(chosen), output, prediction, named)
+    read_alpha = alpha[0][read[0]].astype(np.float64)
+    return Explanation(names_read, read_alpha, tuple(chosen), output, prediction, named, called)

@@ -31,7 +31,7 @@ from keras_interp_rnn.automata.certificates import _kernels, _proved, proof
 from keras_interp_rnn.automata.certificates._deployed import Deployed, deployed, network_of
 from keras_interp_rnn.automata.certificates._proved import Proved
 from keras_interp_rnn.automata.certificates.proof import Proof
-from keras_interp_rnn.automata.machines import DFA, MooreMachine, Word, short_words, tomita
+from keras_interp_rnn.automata.machines import DFA, MooreMachine, Word, numbered_states, short_words, tomita
 from keras_interp_rnn.automata.networks import Extraction, extract_exactly, open_acceptor
 
 EPSILONS = np.logspace(-9, np.log10(0.45), 56)  # all are tried; any that gives a proof will do
@@ -208,9 +208,8 @@ class Certificate(Sentence):
             verdict = f"Not yet proved for every word at temperature {self.temperature:g}."
             return Table(verdict, columns, (f"Why: {why}.",), folded=True)
         size, minimal = len(self.path), len(self.dfa.minimize())
-        article = "An" if size in (8, 11, 18) or 80 <= size < 90 else "A"
         merged = f", {minimal} when equivalent ones are merged" if minimal < size else ""
-        notes = [f"What: on every word, however long, the network agrees with {_named(self.dfa)}."]
+        notes = [f"When: at the temperature {self.temperature:g}."]
         if self.proved is not None:
             proved = self.proved
             cell, reached = type(proved.equations).__name__, len(self.centroids)
@@ -226,13 +225,14 @@ class Certificate(Sentence):
         within = f"; on this machine they are within 2^{math.ceil(math.log2(max(errors)))}" if errors else ""
         notes.append(f"Assumed: IEEE arithmetic, and tanh, sigmoid and exp within 2^-20 of their values{within}.")
         verdict = (
-            f"{article} {size}-state automaton{merged}, proved for every word at temperature {self.temperature:g}."
+            f"Proved: on every word, however long, the network answers as {_named(self.dfa)} "
+            f"({counted(size, 'state')}{merged})."
         )
         return Table(verdict, columns, tuple(notes), folded=True)
 
     def drawing(self) -> str:
         """The automaton that the network follows, its states named by their centroids."""
-        return self.path.to_svg([str(centroid) for centroid in self.centroids])
+        return self.path.to_svg(numbered_states(self.centroids, self.path.alphabet))
 
     def page_view(self) -> View | None:
         """The automaton of the centroids, which the network follows."""

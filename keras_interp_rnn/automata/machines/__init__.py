@@ -2,7 +2,7 @@
 
 from keras_interp_rnn.automata.machines._sampling import accepted_words, random_word, short_words
 from keras_interp_rnn.automata.machines.dfa import DFA, automaton_of
-from keras_interp_rnn.automata.machines.drawing import CIRCLE, RING, State, label_of_edge, picture
+from keras_interp_rnn.automata.machines.drawing import CIRCLE, RING, State, label_of_edge, numbered_states, picture
 from keras_interp_rnn.automata.machines.edits import MIN_WORDS, Edit, smallest_edit
 from keras_interp_rnn.automata.machines.graphs import MISSING, breadth_first
 from keras_interp_rnn.automata.machines.languages import tomita
@@ -41,6 +41,7 @@ __all__ = [
     "label_of_edge",
     "labels_and_classes",
     "names_of_states",
+    "numbered_states",
     "optional_alphabet",
     "ordered",
     "picture",

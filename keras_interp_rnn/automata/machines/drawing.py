@@ -61,6 +61,11 @@ def svg(
     return picture(f"automaton of {len(names)} states", labels, states, automaton.start, titles=titles, dashed=dashed)
 
 
+def numbered_states(states: Sequence[int], alphabet: Sequence[Hashable]) -> list[str]:
+    """Names of states, by their numbers: "3", or "q3" if a symbol is called 3 too."""
+    return layout.state_names(states, alphabet)
+
+
 CIRCLE = f'<circle r="{layout.RADIUS:g}" fill="white" stroke="{INK}"/>'
 RING = f'<circle r="{layout.RADIUS - 3.5:g}" fill="none" stroke="{INK}"/>'
 

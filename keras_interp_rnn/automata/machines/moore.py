@@ -424,7 +424,7 @@ class MooreMachine(Shown):
         """A drawing, legible up to about sixty states.
 
         Args:
-            names: of the states; by default their numbers.
+            names: of the states; by default their numbers, after a q if there are symbols of these names.
             unsupported: (state, symbol) pairs, the transitions that no word of yours takes, as in
                 `Extraction.unsupported`. Their symbols are in parentheses, and an edge of such symbols alone is dashed.
             support: int (states, symbols), how often words take each transition, as in `support` of the result of
@@ -448,8 +448,9 @@ class MooreMachine(Shown):
         if counts is not None and counts.shape != (len(self), len(self.alphabet)):
             raise invalid("support", f"of shape {(len(self), len(self.alphabet))}", counts.shape)
         rows = None if counts is None else counts.tolist()
+        known = drawing.numbered_states(range(len(self)), self.alphabet) if names is None else names
         return drawing.svg(
-            self, names_of_states(names, len(self)), self._transitions(unsupported), rows, accepts=self._names.accepts
+            self, names_of_states(known, len(self)), self._transitions(unsupported), rows, accepts=self._names.accepts
         )
 
     def _transitions(self, unsupported: Iterable[tuple[int, Hashable]]) -> set[tuple[int, Hashable]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import base64
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -124,8 +125,9 @@ class SequencesKind(ArrayKind):
 
 
 def encoded(values: NDArray[np.float32]) -> dict[str, Any]:
-    """An array in JSON: its shape, and little-endian float32 in base64."""
-    return {"shape": values.shape, "values": base64.b64encode(values.astype("<f4").tobytes()).decode()}
+    """An array in JSON: its shape, and little-endian float32, deflated, in base64."""
+    packed = zlib.compress(values.astype("<f4").tobytes(), 9)
+    return {"shape": values.shape, "values": base64.b64encode(packed).decode()}
 
 
 def decoded_text(name: str, tensor: NDArray[Any]) -> dict[str, Any]:

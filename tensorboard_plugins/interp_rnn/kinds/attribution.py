@@ -15,7 +15,8 @@ split, of several too; as_read, whether there are these rows; unit, what is spli
 rows; reason, why this method was used, and what limited it; masked, the tokens that were not read, from 0; features,
 their number, by default 0; features_left_out, whether they are too many for a page; feature_names, their names;
 classes, the names of both classes between which a single output decides, that of the output last; scale, the largest
-share of all texts that were explained together.
+share of all texts that were explained together; label, the name of the true class, and wrong, whether the network says
+another.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ class _Attribution(ArrayKind):
         Rule("feature_names", "a list of names", names, needed=False),
         Rule("scale", "a number", number, needed=False),
         Rule("classes", "two names", lambda value: names(value) and len(value) == 2, needed=False),
+        Rule("label", "a name", name, needed=False),
+        Rule("wrong", "true or false", flag, needed=False),
     )
 
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:

@@ -16,7 +16,8 @@
 - entropy: the mean entropy of the transitions in nats, or null
 
 Edges of the graph have unsupported, the names of symbols that no word takes, if there are any. States have output and
-name if they are known, and then inside, the text that is written in them: `layout.Line`.
+name if they are known, and then inside, the text that is written in them: `layout.Line`. If states are equivalent, the
+graph has merged, the same with those of each class as one, in places of its own.
 
 Description: symbols, their names; reference, the automaton with which it is compared, or null.
 """
@@ -66,6 +67,11 @@ class _Automaton(GraphKind):
             "reference_graph": self._reference_graph(description),
         }
 
+    def graph(self, description: Description, value: Any, overview: Mapping[str, Any]) -> dict[str, Any]:
+        graph = super().graph(description, value, overview)
+        merged = _merged(value, description["symbols"])
+        return graph if merged is None else {**graph, "merged": drawn_alone(_graph(merged, description["symbols"]))}
+
     def states_and_edges(self, description: Description, value: Any) -> dict[str, Any]:
         verdict = {"verdict": value["verdict"]} if value.get("verdict") else {}
         return {**_graph(value, description["symbols"]), **{name: value.get(name) for name in MEASURED}, **verdict}
@@ -78,8 +84,40 @@ class _Automaton(GraphKind):
         return drawn_alone(_graph({**reference, "centroids": list(states)}, description["symbols"]))
 
 
+def _merged(value: Mapping[str, Any], symbols: Sequence[str]) -> dict[str, Any] | None:
+    """An automaton with equivalent states as one, named after all of them; None if there are none."""
+    transitions, count = value["transitions"], len(value["transitions"])
+    outputs = value.get("outputs")
+    of = [*outputs] if outputs else [state in value["accepting"] for state in range(count)]
+    classes, known = [0] * count, 0
+    while True:  # states of a class have one label, and lead to the same classes
+        numbers: dict[Any, int] = {}
+        led = [[classes[to] if to >= 0 else -1 for to in row] for row in transitions]
+        found = [(classes[state], of[state], *led[state]) for state in range(count)]
+        classes = [numbers.setdefault(each, len(numbers)) for each in found]
+        if len(numbers) == known:
+            break
+        known = len(numbers)
+    if known == count:
+        return None
+    members = [[state for state in range(count) if classes[state] == number] for number in range(known)]
+    names = value.get("names") or layout.state_names(value["centroids"], symbols)
+    visits = value.get("visits")
+    return {
+        "transitions": [[classes[to] if to >= 0 else -1 for to in transitions[first]] for first, *_ in members],
+        **({"outputs": [of[first] for first, *_ in members]} if outputs else {}),
+        "accepting": [] if outputs else [number for number, (first, *_) in enumerate(members) if of[first]],
+        "start": classes[value["start"]],
+        "centroids": [value["centroids"][first] for first, *_ in members],
+        "names": [" = ".join(names[state] for state in each) for each in members],
+        "visits": [sum(visits[state] for state in each) for each in members] if visits else None,
+    }
+
+
 def _graph(value: Mapping[str, Any], symbol_names: Sequence[str]) -> dict[str, Any]:
     centroids = value["centroids"]
+    if not value.get("names") and (names := layout.state_names(centroids, symbol_names)) != [*map(str, centroids)]:
+        value = {**value, "names": names}
     visits, confidence = value.get("visits"), value.get("confidence")
     pairs = {(state, symbol) for state, symbol in value.get("unsupported") or ()}
     unsupported: dict[tuple[int, int], list[str]] = {}

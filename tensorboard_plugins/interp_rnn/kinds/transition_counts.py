@@ -1,6 +1,7 @@
 """transition_counts: float32 (symbols or 1, k, k), how often a symbol moved the network from centroid to centroid.
 
-Description: symbols, their names, or [].
+Description: symbols, their names, or []. It may have classes, their names, one for each centroid, and verdict, a
+headline.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorboard_plugins.interp_rnn.checks import Rule, UnknownContent, names
+from tensorboard_plugins.interp_rnn import layout
+from tensorboard_plugins.interp_rnn.checks import Rule, UnknownContent, name, names
 from tensorboard_plugins.interp_rnn.kinds._graph import GraphKind, edges_of, name_of, placed
 from tensorboard_plugins.interp_rnn.kinds._kind import ArrayKind, Description
 
@@ -24,7 +26,11 @@ LIKELY = 0.1
 
 class _TransitionCounts(GraphKind, ArrayKind):
     NAME = "transition_counts"
-    RULES = (Rule("symbols", "a list of names", names),)
+    RULES = (
+        Rule("symbols", "a list of names", names),
+        Rule("classes", "a list of names", names, needed=False),
+        Rule("verdict", "a sentence", name, needed=False),
+    )
 
     def form(self, description: Description, shape: tuple[int, ...]) -> tuple[str, bool]:
         num_symbols = len(description["symbols"])
@@ -59,12 +65,18 @@ class _TransitionCounts(GraphKind, ArrayKind):
         used = np.flatnonzero(arrivals + counts.sum(axis=(0, 2)))
         symbols: dict[tuple[int, int], list[list[Any]]] = {}
         for symbol, state, target in np.argwhere(fractions >= RARE).tolist():
-            name = name_of(description["symbols"], symbol) if description["symbols"] else ""
-            symbols.setdefault((state, target), []).append([name, round(float(fractions[symbol, state, target]), 4)])
+            read = name_of(description["symbols"], symbol) if description["symbols"] else ""
+            symbols.setdefault((state, target), []).append([read, round(float(fractions[symbol, state, target]), 4)])
         steps = max(arrivals.sum(), 1)
+        classes = enumerate(description.get("classes") or ())
+        called = {i: {"name": f"{i} {of}", "inside": layout.inside(str(i), of)} for i, of in classes}
         return {
+            **({"verdict": [description["verdict"]]} if "verdict" in description else {}),
             "start": None,
-            "states": [{"id": int(i), "accepting": None, "use": round(float(arrivals[i] / steps), 6)} for i in used],
+            "states": [
+                {"id": int(i), "accepting": None, "use": round(float(arrivals[i] / steps), 6), **called.get(i, {})}
+                for i in used
+            ],
             "edges": edges_of(symbols),
             "entropy": _entropy(counts),
         }

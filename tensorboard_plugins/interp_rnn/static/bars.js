@@ -1,6 +1,7 @@
 // A text with bars standing on its tokens, up for the first of two outputs and down for the second, and beside it the most
 // probable outputs.
 
+import {fromTheRight, isSpace, shortened, single, spoken} from './letters.js';
 import {h} from './render.js';
 import {percent} from './scales.js';
 
@@ -17,14 +18,9 @@ const LETTER = 7.2; // width of a letter of a label
 const RAISED = 13; // height of a label
 const BESIDE = 230; // width of the outputs beside a text
 const BASE = 64; // width of the bar of what no token gives
-const SPACES = ['␣', '⏎', '⇥'];
-
-/** What separates the names of a text: a blank, unless all are single characters. */
-export function blank(names) {
-  return names.every((name) => [...name].length === 1) ? '' : ' ';
-}
-
-export const isSpace = (name) => SPACES.includes(name);
+const GAP = 4; // between labels
+const NARROW = {22: 34, 17: 30, 14: 20}; // least width of a word, by the size of its type
+const PADDING = 8; // of a word, on both sides of its bar
 
 let pen = null;
 
@@ -44,11 +40,11 @@ export function strip(tokens, options) {
   const beside = outputs.length && width >= 720;
   const across = beside ? width - BESIDE : width;
   const [, size, tall] = SIZES.find(([most]) => tokens.length <= most);
-  const letters = tokens.every(({name}) => [...name].length === 1);
+  const letters = tokens.every(({name}) => single(name));
   const numbered = tokens.map(({value}) => format(value ?? 0));
-  const label = LETTER * Math.max(...numbered.map((text) => text.length)) + 2;
+  const label = LETTER * Math.max(...numbered.map((text) => text.length)) + GAP;
   const room = label * tokens.length <= across; // for every label
-  const look = {size, tall, letters, label: room ? label : 0, font: `${size}px ${letters ? MONO : SANS}`, start,
+  const look = {size, tall, letters, label: room ? label : 0, font: `${size}px ${letters ? MONO : SANS}`, start, turned: fromTheRight(tokens.map(({name}) => name)),
     limit: Math.max(floor, Math.abs(start?.value ?? 0), ...tokens.map(({value, margin = 0}) => Math.abs(value ?? 0) + margin), 1e-9)};
   const labelled = new Set(room ? [...tokens.keys()].filter((i) => reach(tokens[i].value, look) >= VISIBLE) : [...tokens.keys()].filter((i) => Math.abs(tokens[i].value ?? 0) > 0.15 * look.limit)
     .sort((a, b) => Math.abs(tokens[b].value) - Math.abs(tokens[a].value)).slice(0, LABELS));
@@ -61,33 +57,33 @@ export function strip(tokens, options) {
     y += 40;
   }
   for (const piece of folded(lines, tokens, look, options)) {
-    const drawn = piece.line ? drawLine(piece.line, tokens, y, look, labels[piece.line.index], options) : drawFold(piece, tokens, y, across, options);
+    const drawn = piece.line ? drawLine(piece.line, tokens, y, look, labels[piece.line.index], across, options) : drawFold(piece, tokens, y, across, options);
     parts.push(drawn.part);
     y = drawn.end;
   }
   const [first] = lines;
   const text = base(first, tokens, 4, look, labels[0]);
-  const single = beside && lines.length === 1;
-  const end = single ? first.places[first.places.length - 1][1] + first.places[first.places.length - 1][2] + 12 : across + 16;
-  if (single) parts.push(h('text', {key: 'arrow', x: end, y: text + size * 0.9, class: 'faint', style: `font: ${size}px ${SANS}`}, '→'));
-  const column = outcomes(outputs, beside ? end + (single ? 34 : 0) : 0, beside ? Math.max(4, single ? text - 12 : 8) : y + 14);
+  const short = beside && lines.length === 1 && !look.turned;
+  const end = short ? first.places[first.places.length - 1][1] + first.places[first.places.length - 1][2] + 12 : across + 16;
+  if (short) parts.push(h('text', {key: 'arrow', x: end, y: text + size * 0.9, class: 'faint', style: `font: ${size}px ${SANS}`}, '→'));
+  const column = outcomes(outputs, beside ? end + (short ? 34 : 0) : 0, beside ? Math.max(4, short ? text - 12 : 8) : y + 14);
   const height = Math.ceil(Math.max(y, column.end) + 6);
   return h('svg', {viewBox: `0 0 ${Math.ceil(width)} ${height}`, width: Math.ceil(width), height, class: 'strip', role: 'group',
     'aria-label': `${tokens.length} ${noun}s with a bar each${outputs.length ? ', and the most probable outputs' : ''}`, onkeydown: onArrow}, parts, column.part);
 }
 
 /** The lines of a text: first and last token, and of each token [number, left, width]. */
-function wrapped(tokens, across, {letters, size, font, label, start: begun}) {
+function wrapped(tokens, across, {letters, size, font, label, start: begun, turned}) {
   const narrow = Math.ceil(widthOf('m', font)) + (size > 15 ? 8 : 3);
   const cell = size > 20 ? Math.max(narrow, label, Math.min(1.7 * size, (across - (begun ? BASE : 0)) / tokens.length)) : narrow; // a short text fills its line
   const lines = [];
   let at = begun ? BASE : 0, start = 0, places = [];
   const finish = (next) => {
-    lines.push({index: lines.length, places});
+    lines.push({index: lines.length, places: turned ? places.map(([i, x, wide]) => [i, across - x - wide, wide]) : places});
     [at, places, start] = [0, [], next];
   };
   for (let i = 0; i < tokens.length; i++) {
-    const wide = letters ? cell : Math.min(across, Math.max(18, label, Math.ceil(widthOf(tokens[i].name, font)) + 10));
+    const wide = letters ? cell : Math.min(across, Math.max(NARROW[size], label, Math.ceil(widthOf(tokens[i].name, font)) + 10));
     if (at + wide > across && places.length) {
       const space = letters ? places.findLastIndex(([j]) => isSpace(tokens[j].name)) : -1;
       if (space > places.length / 2 && !isSpace(tokens[i].name)) { // a word begins on the next line
@@ -124,19 +120,20 @@ function base(line, tokens, top, look, labels) {
   return top + span(line, tokens, look, labels)[0] + 3;
 }
 
-function drawLine(line, tokens, top, look, labels, {picked, onpick, onfocus, format, noun}) {
+function drawLine(line, tokens, top, look, labels, across, {picked, onpick, onfocus, format, noun}) {
   const {size, letters} = look;
   const [, down] = span(line, tokens, look, labels);
   const text = base(line, tokens, top, look, labels);
   const below = text + size * 1.25 + 3;
   const current = picked ?? tokens.length - 1;
-  const part = h('g', {key: `line ${line.index}`}, line.index === 0 && look.start ? drawBase(look.start, text, below, look, format) : null, line.places.map(([i, x, wide]) => {
+  const part = h('g', {key: `line ${line.index}`}, line.index === 0 && look.start ? drawBase(look.start, look.turned ? across : null, text, below, look, format) : null, line.places.map(([i, x, wide]) => {
     const {name, value, says, off} = tokens[i];
-    const tip = `${noun === 'step' ? `step ${name}` : name}: ${says}`;
+    const tip = `${noun === 'step' ? `step ${name}` : spoken(name)}: ${says}`;
     const high = reach(value, look);
     const far = peak(tokens[i], look);
     const above = value > 0;
-    const box = {x: x + (letters ? 1 : 3), width: Math.max(1, wide - (letters ? 2 : 6)), y: above ? text - 3 - high : below, height: Math.max(0.5, high), rx: 2};
+    const bar = letters ? Math.max(1, wide - 2) : NARROW[size] - PADDING; // of one width, so that long words weigh no more
+    const box = {x: x + (wide - bar) / 2, width: bar, y: above ? text - 3 - high : below, height: Math.max(0.5, high), rx: 2};
     return h('g', {key: i, class: `token${i === picked ? ' picked' : ''}${off ? ' off' : ''}`, role: onpick ? 'button' : 'img', tabindex: i === current ? 0 : -1,
       'data-token': i, 'data-tip': tip, 'aria-label': tip, 'aria-pressed': onpick ? String(i === picked) : null,
       onfocus: onfocus ? () => onfocus(i) : null, onclick: onpick ? () => onpick(i) : null, onkeydown: onpick ? (event) => press(event, () => onpick(i)) : null},
@@ -150,13 +147,14 @@ function drawLine(line, tokens, top, look, labels, {picked, onpick, onfocus, for
   return {part, end: below + down + (look.tall > 60 ? 12 : 6)};
 }
 
-/** What no token gives, as an outlined bar before the first one. */
-function drawBase({name, value, says}, text, below, look, format) {
+/** What no token gives, as an outlined bar before the first one; right: the end of a line that begins there, or null. */
+function drawBase({name, value, says}, right, text, below, look, format) {
   const high = reach(value, look);
   const above = value > 0;
-  const middle = (BASE - 12) / 2;
+  const middle = right === null ? (BASE - 12) / 2 : right - (BASE - 12) / 2;
+  const bar = NARROW[look.size] - PADDING;
   return h('g', {key: 'base', class: 'base', role: 'img', 'aria-label': says, 'data-tip': says},
-    h('rect', {x: 1, width: BASE - 14, y: above ? text - 3 - high : below, height: Math.max(0.5, high), rx: 2, class: 'base'}),
+    h('rect', {x: middle - bar / 2, width: bar, y: above ? text - 3 - high : below, height: Math.max(0.5, high), rx: 2, class: 'base'}),
     h('text', {x: middle, y: text + look.size, 'text-anchor': 'middle', class: 'faint', style: `font: italic 13px ${SANS}`}, name),
     h('text', {key: 'value', x: middle, y: above ? text - 7 - high : below + high + 12, 'text-anchor': 'middle', class: 'value'}, format(value)));
 }
@@ -181,7 +179,7 @@ function spaced(line, tokens, look, labelled, format) {
   for (const [i, x, wide] of largest) {
     const half = (LETTER / 2) * format(tokens[i].value).length;
     const middle = Math.max(half, x + wide / 2); // within the drawing
-    const box = {sign: Math.sign(tokens[i].value), from: middle - half, to: middle + half, high: peak(tokens[i], look)};
+    const box = {sign: Math.sign(tokens[i].value), from: middle - half - GAP / 2, to: middle + half + GAP / 2, high: peak(tokens[i], look)};
     const meets = (other) => other.sign === box.sign && other.from < box.to && other.to > box.from;
     const beside = Math.max(0, ...bars.filter((bar) => bar.i !== i && meets(bar)).map((bar) => bar.high - box.high));
     if (beside > 0.75 * RAISED) continue; // it would seem to be the number of that bar
@@ -244,7 +242,7 @@ export const brief = (name) => name.replace(/^(output \d+) \(index \d+\)$/, '$1'
 /** The most probable outputs: [{name, part (probability, null for a single output), text, look: for, against or null}]. */
 function outcomes(outputs, x, y) {
   if (!outputs.length) return {part: null, end: 0};
-  const short = (name) => (brief(name).length > 11 ? `${name.slice(0, 10)}…` : brief(name));
+  const short = (name) => shortened(brief(name), 11);
   const left = x + Math.max(24, ...outputs.map(({name}) => widthOf(short(name), `600 16px ${MONO}`) + 8));
   const part = h('g', {key: 'outputs', role: 'list', 'aria-label': 'the most probable outputs'}, outputs.map(({name, part: share, look}, i) => {
     const bar = Math.max(1, (x + BESIDE - 94 - left) * share);

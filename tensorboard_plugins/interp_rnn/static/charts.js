@@ -1,4 +1,4 @@
-// What all views draw with: elements, colours, line charts, files to save.
+// What all views draw with: elements, colours, line charts, maps.
 
 import {h, patch} from './render.js';
 import {rangeOf, scale, shown} from './scales.js';
@@ -154,15 +154,24 @@ export function cut(text, most) {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-/** The places on an axis whose names have room, from the left. */
+const LETTER = 7.2; // width of a digit, and of most letters
+const EVERY = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
+
+/** The places on an axis whose names have room, from the left; of numbers those of one distance. */
 function spaced(names, x) {
+  if (names.length > 1 && names.every((name, i) => Number(name) === Number(names[0]) + i)) {
+    const room = LETTER * (Math.max(...names.map((name) => name.length)) + 1);
+    const every = EVERY.find((one) => one * (x(1) - x(0)) >= room) ?? names.length;
+    return [...names.keys()].filter((i) => every === 1 || Number(names[i]) % every === 0);
+  }
   const kept = [];
   let end = -Infinity;
   names.forEach((name, i) => {
-    const half = 3.6 * cut(name, 10).length;
+    const letters = cut(name, 10).length;
+    const half = (LETTER / 2) * letters;
     if (x(i) - half < end) return;
     kept.push(i);
-    end = x(i) + half + 4;
+    end = x(i) + half + (letters > 1 ? 4 : 0.5);
   });
   return kept;
 }
@@ -201,64 +210,6 @@ export function heatMap(rows, columns, options) {
   root.append(svg('rect', {...box, class: `hit${onpick ? ' pick' : ''}`, onclick: onpick && ((event) => onpick(...at(event))),
     onpointermove: (event) => { event.currentTarget.dataset.tip = tip(...at(event)); }}));
   return html('div', {class: 'scroll'}, root);
-}
-
-/** Buttons that save a drawing and its numbers, csv(). */
-export function downloads(drawing, csv, name) {
-  return html('div', {class: 'downloads'},
-    html('button', {type: 'button', onclick: (event) => saveSvg(drawing(event.currentTarget), name)}, 'Download SVG'),
-    html('button', {type: 'button', onclick: (event) => savePng(drawing(event.currentTarget), name)}, 'Download PNG'),
-    html('button', {type: 'button', onclick: () => saveText(csv(), `${name}.csv`, 'text/csv')}, 'Download CSV'),
-  );
-}
-
-/** Saves a drawing as SVG, with the styles of the page in it. */
-function saveSvg(drawing, name) {
-  save(new Blob([alone(drawing)], {type: 'image/svg+xml'}), `${name}.svg`);
-}
-
-/** Saves a drawing as PNG, at twice its size on the screen. */
-async function savePng(drawing, name) {
-  const {width, height} = drawing.viewBox.baseVal;
-  const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(alone(drawing))}`;
-  await image.decode();
-  const canvas = html('canvas', {width: 2 * width, height: 2 * height});
-  const context = canvas.getContext('2d');
-  context.fillStyle = getComputedStyle(document.body).backgroundColor;
-  context.fillRect(0, 0, canvas.width, canvas.height);
-  context.drawImage(image, 0, 0, canvas.width, canvas.height);
-  canvas.toBlob((blob) => save(blob, `${name}.png`));
-}
-
-/** A drawing as a file of its own. */
-function alone(drawing) {
-  const copy = drawing.cloneNode(true);
-  copy.setAttribute('xmlns', SVG);
-  const styles = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules].map((rule) => rule.cssText));
-  copy.prepend(svg('style', {}, styles.join('\n')));
-  if (document.documentElement.classList.contains('dark')) copy.classList.add('dark');
-  return new XMLSerializer().serializeToString(copy);
-}
-
-/** Rows as CSV; names with commas or quotes are quoted. */
-export function csvOf(rows) {
-  const cell = (value) => {
-    const text = value === null || value === undefined ? '' : String(value);
-    return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
-  return rows.map((row) => row.map(cell).join(',')).join('\n') + '\n';
-}
-
-/** Saves a text as a file. */
-export function saveText(text, name, type) {
-  save(new Blob([text], {type}), name);
-}
-
-function save(blob, name) {
-  const link = html('a', {href: URL.createObjectURL(blob), download: name});
-  link.click();
-  URL.revokeObjectURL(link.href);
 }
 
 export {shown};

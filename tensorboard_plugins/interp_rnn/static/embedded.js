@@ -5,12 +5,12 @@ import {recorded} from './sources.js';
 
 /** Draws places over what the file shows without scripts. */
 export async function open(modules) {
-  const {runs, views, folders, state, csv} = JSON.parse(document.getElementById('data').textContent);
+  const {runs, losses, views, folders, state, csv} = JSON.parse(document.getElementById('data').textContent);
   const host = {title: document.title, lead: document.querySelector('.lead')?.textContent, kept: {...state, ...inAddress()}, remember, link: () => window.location.href, csv};
   document.body.classList.remove('static');
   const places = Object.fromEntries(Object.entries(modules).map(([name, module]) => [name, {...module, kinds: views[name]}]));
   window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
-  await start({places, folders, source: recorded(runs), host});
+  await start({places, folders, source: recorded(runs, losses), host});
 }
 
 /** What is looked at is kept behind the # of the address, so that a link opens it again. */

@@ -1,7 +1,9 @@
 // A drawing of states and edges that can be moved, enlarged and searched. layout.py says where everything stands.
 
+import {widthOf} from './bars.js';
 import {html, svg} from './charts.js';
 
+const LABEL = "12px Roboto, 'Helvetica Neue', Arial, system-ui, sans-serif"; // font of an edge
 const RADIUS = 17; // of a state, as in layout.py
 const LEGIBLE = 0.75; // texts of 12 pixels, but no smaller
 const LARGEST = 4;
@@ -135,10 +137,11 @@ function drawn(root, graph, positions, {edges: shown, fill, note, onpick, says})
     const known = symbols.map(([, probability]) => probability).filter((probability) => probability !== null);
     const shape = svg('path', {d, class: `edge${symbols.every(([one]) => unsupported.includes(one)) ? ' unsupported' : ''}`, 'marker-end': end,
       'data-edge': keyOf(from, to), 'stroke-width': known.length ? 0.6 + 1.4 * Math.max(...known) : 1});
-    const label = svg('text', {x, y: y + 4, 'text-anchor': 'middle', class: 'label', 'data-edge': keyOf(from, to)},
-      shortened(symbols, unsupported));
+    const text = shortened(symbols, unsupported);
+    const label = svg('text', {x, y: y + 4, 'text-anchor': 'middle', class: 'label', 'data-edge': keyOf(from, to)}, text);
+    const wide = widthOf(text, LABEL);
     paths.append(shape);
-    labels.append(label);
+    labels.append(svg('rect', {x: x - wide / 2 - 2, y: y - 8, width: wide + 4, height: 15, class: 'ground'}), label);
     return [keyOf(from, to), {...edge, shape, label}];
   }));
   root.append(paths);

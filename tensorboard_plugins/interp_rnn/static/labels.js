@@ -2,10 +2,10 @@
 // written as code, with which the search for an automaton goes on. The page without scripts shows the words; here each gets
 // a button for every label.
 
-import {blank} from './bars.js';
-import {saveText} from './charts.js';
+import {blank} from './letters.js';
 import {encoded} from './live.js';
 import {h, patch} from './render.js';
+import {saveText} from './saving.js';
 
 export const title = 'Labels';
 export const about = 'What should happen here?';

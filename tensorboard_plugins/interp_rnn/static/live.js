@@ -55,7 +55,7 @@ export function network(arrays) {
     const deleted = once((i) => ending(states[i], i + 1));
     const shares = once((i) => logitsOf(ids.slice(i + 1).reduce(maps.forward, Float64Array.from(bias.subarray(ids[i] * n, (ids[i] + 1) * n)))));
     return {
-      length: ids.length, bias: offset,
+      length: ids.length, bias: offset, prefix: (n) => logitsOf(states[n]).map((value, o) => value + offset[o]),
       logits: ending(states[ids.length], ids.length),
       carry, carryAll: () => offset.forEach((_, o) => carry(o)),
       start: (o) => dot(initial, 0, rows.get(o).back[0]),
@@ -111,23 +111,6 @@ function dot(numbers, from, v) {
   }
   for (; j < v.length; i++, j++) a += numbers[i] * v[j];
   return a + b + (c + d);
-}
-
-const TYPES = {f2: Uint16Array, f4: Float32Array, f8: Float64Array};
-
-/** An array of a page: little-endian floats of 2, 4 or 8 bytes, deflated, in base64. */
-export async function unpacked({dtype, values}) {
-  const bytes = Uint8Array.from(atob(values), (letter) => letter.charCodeAt(0));
-  const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
-  const numbers = new TYPES[dtype](await new Response(inflated).arrayBuffer());
-  return dtype === 'f2' ? Float32Array.from(numbers, half) : numbers;
-}
-
-/** A float of 16 bits, finite. */
-function half(bits) {
-  const power = (bits >> 10) & 31;
-  const size = power ? (1 + (bits & 1023) / 1024) * 2 ** (power - 15) : (bits & 1023) * 2 ** -24;
-  return bits & 32768 ? -size : size;
 }
 
 /** The tokens of a text, as `datasets.words.tokenize` splits it: lower-case words, numbers, `...` and single signs. */

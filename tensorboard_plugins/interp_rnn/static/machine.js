@@ -243,7 +243,27 @@ export function networkOf({symbol, sides, head, output, count, last, width}, con
     return ending(ends, ids.length);
   }
 
-  return {expanded, along, whole, width};
+  /** Reading from the first symbol on, of many words of one length at once; only in one direction. begin(): the states of the empty
+   * word; after(states, id): one symbol later; together(list): those of several lists of words; says(states, n): the outputs after n. */
+  const [side] = sides;
+  const differs = side.step.some(([, , ...given]) => given.includes(last)); // whether the last step is another one
+  const begin = () => start(side);
+  const after = (states, id) => step(side, states, rowsAt(id), false);
+  const together = (list) => list.reduce((all, states) => all.map((x, i) => stacked(x, states[i])));
+  const says = (states, n) => ending([states], n);
+
+  /** The outputs after each beginning of a text, the empty one first. */
+  function prefixes(ids) {
+    const found = [[...says(begin(), 0)]];
+    ids.reduce((states, id, t) => {
+      const next = after(states, id);
+      found.push([...says(differs ? step(side, states, rowsAt(id), true) : next, t + 1)]); // as if it were the last
+      return next;
+    }, begin());
+    return found;
+  }
+
+  return {expanded, along, whole, width, ...(sides.length > 1 || side.backwards ? {} : {begin, after, together, says, prefixes})};
 }
 
 /** Rows by their numbers. */
@@ -265,12 +285,14 @@ export function reader(data, constants, options) {
     };
     const split = once(() => sharesOf(made, ids, options));
     const asRead = once(() => made.along(ids, [...ids.keys()]));
+    const prefixes = once(() => made.prefixes(ids));
     const deleted = once((i) => says(ids.filter((_, other) => other !== i)));
     return {
       length: ids.length, logits: says(ids), carry: () => {}, carryAll: () => {},
       get shares() {
         return split(0);
       },
+      prefix: made.prefixes ? (n) => prefixes(0)[n] : null,
       asRead: (t, o) => asRead(0)[t * made.width + o],
       deleted, without: (i, o) => deleted(i)[o],
       replaced: (i, x) => says(ids.map((id, other) => (other === i ? x : id))),

@@ -68,7 +68,7 @@ export async function draw(body, page) {
           chart(back, {x: 'steps back', wholeX: true, label: `what is passed on by the steps back${steps.length > 1 ? `, at step ${state.step}` : ''}`})),
         steps.length > 1 ? h('figure', {key: 'through'}, h('figcaption', {}, `${state.lag} steps back, through training`),
           chart(through, {x: 'training step', at: state.step, label: `what is passed on from ${state.lag} steps back, through training`, onpick: (step) => page.go({step})})) : null),
-      h('div', {key: 'downloads'}, page.downloads(() => body.querySelector('figure:last-of-type svg'), () => rows(all), 'memory')));
+      h('div', {key: 'downloads'}, page.downloads(() => [...body.querySelectorAll('figure svg')], () => rows(all), {file: `memory ${page.title}`})));
   }
 
   paint();
@@ -91,6 +91,7 @@ export async function card(page) {
   const l = series.lags.indexOf(Math.max(...series.lags));
   const bands = series.steps.map((step, s) => [step, ...bandOf(series, s, l)]);
   return {
+    short: `${shown(bands[bands.length - 1][2])} after ${series.lags[l]} steps`,
     sentence: sentenceOf(page.title || 'The network', series, null),
     drawing: series.steps.length < 2 ? null : (width) => lines([{name: page.run, color: colourOf(page.run), width: 2, points: bands.map(([step, , median]) => [step, median]), band: bands.map(([step, low, , high]) => [step, low, high])}],
       {width: Math.min(width, 560), height: 170, form: 'logarithmic', x: 'training step', y: `passed on from ${series.lags[l]} steps back`, label: `what ${page.run} passes on, through training`}),

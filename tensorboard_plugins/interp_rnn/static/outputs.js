@@ -2,7 +2,8 @@
 
 import {h} from './render.js';
 import {percent, ROUNDING, shown, signedColumn} from './scales.js';
-import {blank, brief, isSpace} from './bars.js';
+import {brief} from './bars.js';
+import {blank, isolated, isSpace, spoken} from './letters.js';
 
 export function softmax(logits) {
   const largest = Math.max(...logits);
@@ -18,6 +19,13 @@ export function ranked(outputs, logits, shared = 1) {
   return outputs.map((name, o) => [name, parts[o] * shared, o]).sort((a, b) => b[1] - a[1]);
 }
 
+/** The most probable outputs, if they share a probability, or each has its own. */
+export function outcomesOf({outputs, logits, others, values, verdict, quantity, probability, classes}) {
+  if (classes) return [[classes[1], probability(0), 0], [classes[0], 1 - probability(0), undefined]].sort((a, b) => b[1] - a[1]);
+  if (quantity && probability && (values || outputs.length === 1 || quantity === 'log-odds')) return outputs.map((name, o) => [name, probability(o), o]).sort((a, b) => b[1] - a[1]);
+  return values || verdict ? [] : ranked(outputs, outputs.map((_, o) => logits(o)), others ? 1 - others.probability : 1);
+}
+
 /** A prediction in words: the most probable output and the next; of a single output its value, and of `values` the largest two. */
 export function says(outputs, logits, shared = 1, values = false) {
   if (outputs.length === 1) return shown(logits[0]);
@@ -27,7 +35,7 @@ export function says(outputs, logits, shared = 1, values = false) {
 }
 
 /** A name in quotes, unless it is only the number of an output. */
-export const quoted = (name) => (/^((the )?output\b|group \d+$)/.test(name) ? name : `“${name}”`);
+export const quoted = (name) => (/^((the )?output\b|group \d+$)/.test(name) ? name : `“${isolated(name)}”`);
 
 /** What the numbers of a reading are, by kind. about(lead, reading): the note on the bars. largest: what the headline calls the
  * number of a token. moved(place): what raised or lowered a single output. would: what changes it, where the numbers are losses. */
@@ -176,8 +184,6 @@ export function saturation({quantity, probability, outputs, noun, kind}, [first]
   return `The bars say what ${kind === 'pair' ? `${noun}s change together in` : 'moved'} the ${quantity}${name}, which a probability of ${chance(part)} hardly shows any more.`;
 }
 
-const number = (value) => shown(value).replace(/^-/, '−');
-
 /** A number as text with the unit of a reading. */
 export const withUnit = (text, {unit}) => (unit ? `${text} ${unit}` : text);
 
@@ -195,28 +201,28 @@ export function sentence(run, reading, symbols, lead, pair) {
   const one = second === undefined;
   const strong = (text) => h('b', {class: !one && order[0] === first ? 'for' : null}, text);
   const compared = one || (!values && order[0] === first && order[1] === second) ? '' : ` for ${quoted(brief(outputs[first]))} over ${quoted(brief(outputs[second]))}`;
-  const ending = [strongest(reading, symbols, lead, pair, compared), '.'];
+  const ending = [reading.wrong ? [', and ', h('b', {class: 'against'}, 'is wrong'), `: the label is ${quoted(reading.label)}`] : '', strongest(reading, symbols, lead, pair, compared), '.'];
   if (one && verdict) return [who, strong(all[0] > 0.5 ? ' accepts' : ' rejects'), ' the word', ...ending];
   if (one && reading.classes) {
     const part = reading.probability(first);
     const [said, sure] = part < 0.5 ? [reading.classes[0], 1 - part] : [reading.classes[1], part];
-    return [who, ' says ', strong(quoted(said)), `, ${percent(sure, 0)} sure (${reading.quantity} of ${quoted(outputs[first])} ${number(reading.outcome(first))})`, ...ending];
+    return [who, ' says ', strong(quoted(said)), `, ${percent(sure, 0)} sure (${reading.quantity} of ${quoted(outputs[first])} ${shown(reading.outcome(first))})`, ...ending];
   }
-  if (one) return [who, ' says ', strong(value(reading, first)), (reading.quantity || reading.of || values) && outputs[first] !== 'the output' ? ` for ${quoted(outputs[first])}` : '', ...ending];
+  if (one) return [who, ' says ', strong(value(reading, first)), (reading.quantity || reading.of || values || quoted(outputs[first]) !== outputs[first]) && outputs[first] !== 'the output' ? ` for ${quoted(outputs[first])}` : '', ...ending];
   if (values) return [who, ' says ', strong(`${value(reading, first)} for ${quoted(outputs[first])}`), `, ${value(reading, second)} for ${quoted(outputs[second])}`, ...ending];
   if (reading.odds) return [who, ' says ', strong(quoted(outputs[order[0]])), `, ${value(reading, order[0])}`, ...ending];
   if (verdict) return [who, ' says ', strong(quoted(outputs[order[0]])), ...ending];
   const [[winner, part]] = ranked(outputs, all, others ? 1 - others.probability : 1);
   const chance = 1 / (outputs.length + (others ? others.count : 0));
   if (part < UNDECIDED * chance) return [who, strong(' does not decide'), `: ${quoted(winner)} ${percent(part, 0)}, chance is ${percent(chance, 0)}`, ...ending];
-  return [who, ' says ', strong(quoted(winner)), `, ${percent(part, 0)} sure`, reading.quantity === 'logit' ? ` (logit ${number(reading.outcome(order[0]))})` : '', ...ending];
+  return [who, ' says ', strong(quoted(winner)), `, ${percent(part, 0)} sure`, reading.quantity === 'logit' ? ` (logit ${shown(reading.outcome(order[0]))})` : '', ...ending];
 }
 
 /** An output in words: "log-odds 3.21, probability 0.961". */
 function value({quantity, outcome, logits, probability}, o) {
   const part = quantity && probability ? `probability ${chance(probability(o))}` : '';
-  if (!quantity) return number(logits(o));
-  return quantity === 'probability' ? part : [`${quantity} ${number(outcome(o))}`, part].filter(Boolean).join(', ');
+  if (!quantity) return shown(logits(o));
+  return quantity === 'probability' ? part : [`${quantity} ${shown(outcome(o))}`, part].filter(Boolean).join(', ');
 }
 
 /** The end of a headline: the token with the largest number. Of a single output that is a sum, the one that moved it most in the
@@ -265,9 +271,9 @@ export function placeOf(symbols, i, noun = 'symbol') {
   };
   if (isSpace(symbols[i])) {
     const next = i + 1 < symbols.length && !isSpace(symbols[i + 1]) ? wordAt(i + 1).join('') : '';
-    const name = {'␣': 'space', '⏎': 'new line', '⇥': 'tab'}[symbols[i]];
-    return next ? `the ${name} before “${next}”` : `the last ${name}`;
+    const name = spoken(symbols[i]);
+    return next ? `the ${name} before ${quoted(next)}` : `the last ${name}`;
   }
   const word = wordAt(i);
-  return word.length > 1 ? alike(`the “${symbols[i]}” of “${word.join('')}”`, word) : `“${symbols[i]}”`;
+  return word.length > 1 ? alike(`the ${quoted(symbols[i])} of ${quoted(word.join(''))}`, word) : quoted(symbols[i]);
 }

@@ -1,7 +1,8 @@
 // The page: which place, run, step and text; runs with a search; loading, empty and error states.
 
-import {csvOf, downloads, html, saveText} from './charts.js';
+import {html} from './charts.js';
 import {h, patch} from './render.js';
+import {csvOf, fileOf, passing, saveText} from './saving.js';
 import {fetched, GONE, Refusal} from './sources.js';
 import {withTips} from './tips.js';
 
@@ -74,8 +75,12 @@ const shows = (place, entries) => entries.filter(({kind}) => places[place].kinds
 /** The first place that shows something of a run. */
 const placeOf = (entries) => Object.keys(places).find((name) => shows(name, entries).length);
 
+/** The place that is looked at: the one that was chosen, or the first; of a single run with a single place that one. */
 function chosenPlace() {
-  return Object.hasOwn(places, state.place) ? state.place : Object.keys(places)[0];
+  if (Object.hasOwn(places, state.place)) return state.place;
+  const all = [...runs().values()];
+  const logged = all.length === 1 ? Object.keys(places).filter((name) => shows(name, all[0]).length) : [];
+  return logged.length === 1 ? logged[0] : Object.keys(places)[0];
 }
 
 /** The run that is looked at: the one that was chosen, or the first with something to show. */
@@ -136,6 +141,7 @@ async function pageOf(name, entries, body, current) {
     graph: (step) => source.graph(entry.run, entry.tag, step),
     texts: (tag, step) => source.texts(find(tag).run, tag, step),
     related: (kind) => runs().get(name)?.find((one) => one.kind === kind)?.tag ?? null,
+    losses: source.losses,
     everywhere: () => [...runs()].map(([other, list]) => ({name: other, entries: shows(state.place, list)})).filter((one) => one.entries.length),
     go: (change) => {
       Object.assign(state, change);
@@ -146,12 +152,12 @@ async function pageOf(name, entries, body, current) {
       state.step = nearest(steps, state.step);
       slider = steps.length > 1 ? {steps, onstep} : null;
     },
-    downloads: (drawing, rows, file) => {
-      const row = downloads(drawing, () => host.csv ?? csvOf(rows()), file);
-      row.append(html('button', {type: 'button', onclick: copyLink}, 'Copy link'));
-      if (source.saves) row.append(html('button', {type: 'button', onclick: saveAsHtml}, 'Save as HTML'));
-      return row;
-    },
+    downloads: (drawings, rows, {file, python = null}) => passing({
+      drawings, rows, python, file: fileOf(file), csv: () => host.csv ?? csvOf(rows()), title: () => body.querySelector('.headline')?.textContent ?? '',
+      name: [name, host.title ?? 'Interpretable RNN'].filter((one) => !['', '.'].includes(one)).join(' · '),
+      more: {copy: h('button', {type: 'button', 'aria-label': 'Copy link', onclick: copyLink}, 'link'),
+        save: source.saves ? h('button', {type: 'button', 'aria-label': 'Save as HTML', onclick: () => saveAsHtml(fileOf(file))}, 'HTML') : null},
+    }),
     width: () => body.clientWidth,
   };
   if (entry && !places[state.place].several && places[state.place].kinds.length) {
@@ -293,12 +299,12 @@ function message(kind, text) {
 }
 
 /** Saves what is looked at as one file that needs no server. */
-async function saveAsHtml() {
+async function saveAsHtml(file) {
   const entries = runs().get(run).filter(({kind}) => places[state.place].kinds.includes(kind) || places[state.place].beside?.includes(kind));
   const all = places[state.place].everywhere ? [...runs().values()].flatMap((list) => shows(state.place, list)) : entries;
   const asked = new URLSearchParams({view: state.place, state: JSON.stringify(keptIn(state)), tags: JSON.stringify(all.map(({run, tag: name}) => ({run, tag: name})))});
   try {
-    saveText(await fetched(`./page?${asked}`, (response) => response.text()), `${state.place}.html`, 'text/html');
+    saveText(await fetched(`./page?${asked}`, (response) => response.text()), `${file}.html`, 'text/html');
   } catch (error) {
     frame(framed, message('error', `The page cannot be saved: ${error.message}`));
   }
@@ -317,8 +323,8 @@ const flag = (value) => typeof value === 'boolean';
 
 /** What a link may hold of the state. Other entries, and entries of another type, are ignored. */
 const KEPT = {
-  place: text, run: text, tag: text, text, word: text, method: text, up: text, down: text, instead: text, words: flag, logarithmic: flag,
-  ...Object.fromEntries(['step', 'target', 'picked', 'index', 'token', 'centroid', 'unit', 'lag'].map((name) => [name, integer])),
+  place: text, run: text, tag: text, text, word: text, method: text, up: text, down: text, instead: text, other: text, order: text, group: text, words: flag, merged: flag, logarithmic: flag,
+  ...Object.fromEntries(['step', 'target', 'picked', 'index', 'token', 'centroid', 'unit', 'at', 'lag'].map((name) => [name, integer])),
   threshold: (value) => value >= 0 && value <= 1 && typeof value === 'number',
 };
 
@@ -336,7 +342,8 @@ async function copyLink({currentTarget: button}) {
   host.remember?.(keptIn(state));
   try {
     await navigator.clipboard.writeText(host.link());
-    button.textContent = 'Link copied';
+    button.textContent = 'link ✓';
+    button.setAttribute('aria-label', 'Copied link');
   } catch {
     button.replaceWith(html('input', {class: 'link', readonly: '', value: host.link(), 'aria-label': 'Link to this', onfocus: (event) => event.currentTarget.select()}));
   }

@@ -3,7 +3,8 @@
 import {softmax} from './outputs.js';
 import {ROUNDING} from './scales.js';
 
-/** A method is {id, name, entry, series, load(step, target)}; a reading, what it loads:
+/** A method is {id, name, entry, series, load(step, target), call(x), the call in Python that computes it, and perhaps ids, what was
+ * read}; a reading, what it loads:
  * kind, what the numbers are (KINDS of outputs.js), of which noun, in which unit, '' for the output's own; outputs, their names;
  * value(i, o), of token i, counted from 0, for output o; tokens, how many have one; feature(i, f, o), if there are `features`;
  * of(i), of pairs the reading of those of another token than `picked`, and at(i, j), the number of a pair;
@@ -12,14 +13,15 @@ import {ROUNDING} from './scales.js';
  * An attribution also has its method and the reason for it; quantity, what is split of an output: its logit, log-odds, probability, or
  * '' for itself; outcome(o), that of an output; probability(o), where it is known; error(i, o), half the width of the 95 %
  * interval of a value, if values are estimates; odds, whether each output has a probability of its own; classes, the names of both
- * between which a single output decides; asRead(t, o), an output with the first t tokens there and no other; scale, the largest bar of all texts that were explained together. */
+ * between which a single output decides; asRead(t, o), an output with the first t tokens there and no other; scale, the largest bar of all texts that were explained together; label, the true class, and
+ * wrong, whether the network says another, where it is known. there(i), if known: what the network says of the text until token i. */
 const METHODS = {
   contributions: (page, entry, series) => [{
-    id: 'contributions', name: 'Contributions', entry, series, earlier: true,
+    id: 'contributions', name: 'Contributions', entry, series, earlier: true, call: (x) => `analysis.contributions(model, ${x})`,
     load: async (step, target) => contributed(series, await page.part(entry, step, target), target),
   }],
   shapley_values: (page, entry, series) => [{
-    id: 'shapley', name: 'Shapley values', entry, series,
+    id: 'shapley', name: 'Shapley values', entry, series, call: (x) => `analysis.shapley_values(model, ${x})`,
     load: async (step) => {
       const {values} = await page.part(entry, step, 0);
       const K = series.outputs.length, T = series.symbols.length;
@@ -28,15 +30,15 @@ const METHODS = {
     },
   }],
   attribution: (page, entry, series) => [{
-    id: `attribution by ${series.method}`, name: series.method === 'shapley' ? 'Shapley attribution' : series.method[0].toUpperCase() + series.method.slice(1).replaceAll('_', ' '), entry, series,
+    id: `attribution by ${series.method}`, name: series.method === 'shapley' ? 'Shapley attribution' : series.method[0].toUpperCase() + series.method.slice(1).replaceAll('_', ' '), entry, series, call: (x) => `analysis.attribution(model, ${x}, method="${series.method}")`,
     load: async (step) => attributed(series, await page.part(entry, step, 0)),
   }],
   interactions: (page, entry, series) => [{
-    id: 'interactions', name: 'Pairs', entry, series,
+    id: 'interactions', name: 'Pairs', entry, series, call: (x) => `analysis.interactions(model, ${x})`,
     load: async (step) => inPairs(series, (await page.part(entry, step, 0)).values),
   }],
   substitutions: (page, entry, series) => ['deleted', 'replaced'].filter((id) => id === 'replaced' ? series.alternatives.length > 1 : series.deletions).map((id) => ({
-    id, name: id === 'deleted' ? 'Deletion' : 'Replacement', entry, series,
+    id, name: id === 'deleted' ? 'Deletion' : 'Replacement', entry, series, call: (x) => `analysis.substitutions(model, ${x})`,
     load: async (step) => {
       const answers = changed(series, await page.part(entry, step, 0));
       const lost = (i, o) => answers.original[o] - (id === 'deleted' ? answers.deleted(i)[o] : answers.mean(i)[o]);
@@ -54,7 +56,7 @@ const INTERVAL = 1.96; // standard errors on each side of an estimate, of its 95
 
 /** The shares of the tokens of a text, or of groups of them, as kinds/attribution.py documents them. */
 function attributed(series, {shape: [, K], values: numbers}) {
-  const {symbols: {length: T}, method, reason, unit = '', features = 0, errors, values, vectors, groups, classes, scale} = series;
+  const {symbols: {length: T}, method, reason, unit = '', features = 0, errors, values, vectors, groups, classes, scale, label, wrong} = series;
   const row = (r) => (o) => numbers[r * K + o];
   const uncertain = T + 3 + T * features;
   const reading = uncertain + (errors ? T : 0) + (series.both ? 1 : 0);
@@ -72,7 +74,7 @@ function attributed(series, {shape: [, K], values: numbers}) {
     quantity: before ? '' : unit, unit: suffixOf(unit),
     error: errors && numbers.subarray(uncertain * K, (uncertain + T) * K).some((one) => one > 0) ? (i, o) => INTERVAL * numbers[(uncertain + i) * K + o] : null,
     features, featureNames: series.feature_names, feature: (i, f, o) => numbers[(T + 3 + i * features + f) * K + o], leftOut: series.features_left_out, masked: series.masked,
-    rest: [[`the output without any ${noun}`, row(T + 2)]], outcome, odds, scale, classes: K === 1 && odds ? classes : undefined,
+    rest: [[`the output without any ${noun}`, row(T + 2)]], outcome, odds, scale, label, wrong, classes: K === 1 && odds ? classes : undefined,
     probability: unit === 'probability' ? outcome : values ? other : single && !odds ? null : said,
     logits: values || single || odds ? outcome : (o) => Math.log(said(o)),
     asRead: series.as_read ? (t, o) => numbers[(reading + t) * K + o] : null,

@@ -1,10 +1,13 @@
 // What in a text made the network say this: bars on its tokens, what it would say without one, and the folds below.
 
-import {baseOf, between, errorOf, floorOf, formatOf, noteOn, quoted, ranked, placeOf, restOf, saturation, says, sentence, split, sumOf, withMargin, withUnit} from './outputs.js';
+import {baseOf, between, errorOf, floorOf, formatOf, noteOn, outcomesOf, quoted, ranked, placeOf, restOf, saturation, says, sentence, split, sumOf, withMargin, withUnit} from './outputs.js';
+import {nearest} from './page.js';
 import {leadOf, pairOf, textsOf} from './readings.js';
+import {blank, isSpace} from './letters.js';
 import {h, patch} from './render.js';
 import {column, percent, points, shown} from './scales.js';
-import {blank, brief, isSpace, strip} from './bars.js';
+import {brief, strip} from './bars.js';
+import {lineOf, stacked} from './stack.js';
 import {logging} from './texts.js';
 import {mapOf, traceFold} from './traces.js';
 import {triangleOf} from './triangle.js';
@@ -20,13 +23,16 @@ const CHOICES = 300; // outputs of a list; of more, the most probable ones
 const ROWS = 200;
 const PARTNERS = 6;
 const FEW = 8; // sequences with a button each; of more, a list
+const LONG = 40; // letters, above which a text opens by words
+const DIGITS = 9; // of a number in code
 
 export async function draw(body, page) {
   await drawTexts(body, page, await textsOf(page));
 }
 
-/** Draws texts (`textsOf`), and gives what draws them again when they have changed. */
-export async function drawTexts(body, page, texts) {
+/** Draws texts (`textsOf`), and gives what draws them again when they have changed. folded: whether what can be chosen stands
+ * folded below the bars. */
+export async function drawTexts(body, page, texts, {folded = false} = {}) {
   const {state} = page;
   if (!texts.length) throw new Error('no step of these tags can be read');
   const opened = new Set();
@@ -40,7 +46,12 @@ export async function drawTexts(body, page, texts) {
     return show();
   };
 
+  /** Whether all texts are shown: those of a batch, until one is chosen. */
+  const several = () => !texts.some(({key}) => key === state.text) && texts.length > 1 && texts.length <= FEW && texts.every(({name, methods}) => name && methods.length);
+
   async function show() {
+    if (several()) return showAll(texts.map((one) => ({name: one.name, before: `${one.name[0].toUpperCase()}${one.name.slice(1)}: `, who: page.title || 'the network', one, open: () => choose({text: one.key, target: null, picked: null})})));
+    if (state.other && others().includes(state.other)) return showBoth();
     const {symbols, methods, traces, changes} = text();
     const chosen = method();
     const first = Math.max(chosen?.series.first ?? 1, chosen?.series.slices?.indexOf(true, 1) ?? 1); // a file may have the last predictions alone
@@ -55,8 +66,43 @@ export async function drawTexts(body, page, texts) {
     paint();
   }
 
+  const others = () => page.everywhere?.().map(({name}) => name).filter((name) => name !== page.run) ?? [];
+
+  /** This text as two runs read it. */
+  async function showBoth() {
+    const {entries} = page.everywhere().find(({name}) => name === state.other);
+    const there = (await textsOf({...page, entries})).find(({key}) => key === text().key);
+    if (!page.current()) return null;
+    if (there?.methods.length) return showAll([{name: page.title || 'this run', who: page.title || 'This run', one: text(), open: () => choose({other: null})}, {name: state.other, who: state.other, one: there, open: () => page.go({run: state.other, other: null})}]);
+    patch(body, choosers(), h('p', {class: 'note'}, `${state.other} has logged nothing of this text.`));
+    return null;
+  }
+
+  /** Several texts, or one text of several runs, one under another. */
+  async function showAll(all) {
+    const of = ({methods}) => methods.find(({id}) => id === state.method) ?? methods[0];
+    page.slider(show, of(all[0].one).series.steps);
+    const {step} = state;
+    const lines = await Promise.all(all.map(async ({one, ...more}) => {
+      const {load, series: {steps}} = of(one);
+      return {...more, line: lineOf(await load(nearest(steps, step), one.symbols.length), one.symbols, state)};
+    }));
+    if (!page.current() || step !== state.step) return;
+    const rows = () => [['text', 'position', 'token', 'bar'], ...lines.flatMap(({name, line}) => line.rows(name))];
+    patch(body, choosers(), h('p', {class: 'note', key: 'scale'}, 'All bars have one scale.'), stacked(lines, Math.max(260, page.width() - 34)),
+      h('div', {key: 'downloads'}, page.downloads(() => [...body.querySelectorAll('svg.strip')], rows, {file: `${all.length} texts`})),
+      traceable() ? traceFold(page, text().traces[0], body.clientWidth, () => page.current() && show()) : null);
+  }
+  const traceable = () => text().traces.length > 0;
+
+  /** The texts and the runs that can be looked at together. */
+  function choosers() {
+    const runs = others().length ? select('Compare with', [['', 'no other run'], ...others().map((name) => [name, name])], state.other ?? '', (other) => choose({other: other || null, picked: null})) : null;
+    return texts.length > 1 || runs ? h('div', {class: 'controls', key: 'texts'}, texts.length > 1 ? textChooser() : null, runs) : null;
+  }
+
   function paint() {
-    patch(body, header(), drawn.reading ? told() : plain(), drawn.traces.length ? [traceFold(page, drawn.traces[0], body.clientWidth, repaint)] : null);
+    patch(body, choosers(), folded ? null : header(), drawn.reading ? told() : plain(), drawn.traces.length ? [traceFold(page, drawn.traces[0], body.clientWidth, repaint)] : null);
   }
   const repaint = () => page.current() && paint();
 
@@ -66,20 +112,27 @@ export async function drawTexts(body, page, texts) {
     const pair = reading ? pairOf(reading, state) : [];
     const choices = reading ? choicesOf(reading, pair) : [];
     const among = (at, label, name) => select(label, choices.map((o) => [reading.outputs[o], reading.outputs[o]]), reading.outputs[pair[at]], (value) => choose({[name]: value}));
-    return h('div', {class: 'controls', key: 'header'},
-      texts.length > 1 ? textChooser() : null,
+    const choosing = [
       methods.length > 1 ? buttons('method', methods.map(({id, name}) => [id, name]), chosen.id, (id) => choose({method: id})) : null,
       pair.length > 1 ? h('span', {class: 'pair'}, among(0, 'Bars up for', 'up'), among(1, 'down for', 'down')) : null,
-      reading && !reading.of && !blank(all) && all.some(isSpace) ? h('button', {type: 'button', 'aria-pressed': String(state.words ?? false), onclick: () => choose({words: !state.words, picked: null})}, 'By words') : null,
+      reading && !reading.of && !blank(all) && all.some(isSpace) ? h('button', {type: 'button', 'aria-pressed': String(inWords()), onclick: () => choose({words: !inWords(), picked: null})}, 'By words') : null,
       chosen?.earlier && all.length > first ? h('label', {class: 'slider'}, 'Prediction ', h('input', {type: 'range', min: first, max: all.length, value: String(target), 'aria-label': 'prediction after this token',
-        'aria-valuetext': `after ${target} of ${all.length}`, oninput: (event) => choose({target: Number(event.target.value), picked: null})}), h('output', {}, `after ${target} of ${all.length}`)) : null);
+        'aria-valuetext': `after ${target} of ${all.length}`, oninput: (event) => choose({target: Number(event.target.value), picked: null})}), h('output', {}, `after ${target} of ${all.length}`)) : null].filter(Boolean);
+    return choosing.length ? h('div', {class: 'controls', key: 'header'}, choosing) : null;
+  }
+
+  /** Whether letters are shown by words: chosen, or of a long text. */
+  function inWords() {
+    const {symbols, vectors} = drawn;
+    return !vectors && !blank(symbols) && symbols.some(isSpace) && (state.words ?? symbols.length > LONG);
   }
 
   /** The sequences of a batch have buttons; many of them, and texts, a list. */
   function textChooser() {
     const named = texts.every(({name}) => name);
     const onchange = (key) => choose({text: key, target: null, picked: null});
-    if (named && texts.length <= FEW) return buttons('sequence', texts.map(({key, name}) => [key, name]), text().key, onchange);
+    const together = named && texts.every(({methods}) => methods.length) ? [['', 'all']] : [];
+    if (named && texts.length <= FEW) return buttons('sequence', [...together, ...texts.map(({key, name}) => [key, name])], several() ? '' : text().key, onchange);
     return select(named ? 'Sequence' : 'Text', texts.map((one) => [one.key, one.name ? `${one.name}: ${preview(one)}` : preview(one)]), text().key, onchange);
   }
 
@@ -91,33 +144,35 @@ export async function drawTexts(body, page, texts) {
     const reading = drawn.reading.of && chose ? drawn.reading.of(state.picked) : drawn.reading;
     const pair = pairOf(reading, state);
     const lead = leadOf(reading, pair);
-    const groups = state.words && !reading.of ? wordsOf(symbols.slice(0, reading.tokens)) : symbols.slice(0, reading.tokens).map((_, i) => [i]);
+    const words = inWords() && !reading.of;
+    const masked = new Set(reading.masked), fixed = new Set(reading.fixed);
+    const padding = (group) => !reading.of && group.every((i) => masked.has(i)) && reading.tokens > masked.size; // a line of its own says how many
+    const groups = (words ? wordsOf(symbols.slice(0, reading.tokens)) : symbols.slice(0, reading.tokens).map((_, i) => [i])).filter((group) => !padding(group));
     const values = groups.map((group) => group.reduce((sum, i) => sum + lead(i), 0));
     const format = formatOf(reading, values, pair);
     const inFull = pair.map((o) => quoted(reading.outputs[o])).join(' over ');
     const names = pair.map((o) => quoted(brief(reading.outputs[o])));
     const against = names.join(' over ');
     const margins = groups.map((group) => errorOf(reading, group, pair));
-    const masked = new Set(reading.masked), fixed = new Set(reading.fixed);
     const asks = reading.without || drawn.answers;
     const picked = reading.of ? reading.picked : asks && state.picked !== null && state.picked >= 0 && state.picked < groups.length ? state.picked : null;
     const tokens = groups.map((group, g) => {
       const off = group.every((i) => masked.has(i) || fixed.has(i));
-      return {name: group.map((i) => symbols[i]).join(''), value: values[g], margin: margins[g], off, says: reading.of ? inPair(reading, symbols, g, off, format(values[g])) : off ? (group.every((i) => fixed.has(i)) ? 'not changed' : 'masked, not read') : `${withUnit(withMargin(values[g], margins[g], format), reading)} for ${against}`};
+      return {name: nameOf(group.map((i) => symbols[i])), value: values[g], margin: margins[g], off, says: reading.of ? inPair(reading, symbols, g, off, format(values[g])) : off ? (group.every((i) => fixed.has(i)) ? 'not changed' : 'masked, not read') : `${withUnit(withMargin(values[g], margins[g], format), reading)} for ${against}${reading.there ? `\nthe text until here: ${reading.there(group[group.length - 1])}` : ''}`};
     });
     const near = saturation(reading, pair);
     const outputs = outcomesOf(reading);
     const shownOutputs = [...outputs.slice(0, OUTPUTS), ...outputs.slice(OUTPUTS).filter(([, , o]) => pair.includes(o))];
     const rest = restOf(reading, pair, format);
     return [
-      h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, sentence(page.title, reading, symbols, lead, pair)),
-      reading.asRead && !state.words ? asRead(reading, pair, tokens, format) : null,
+      h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, words ? sentence(page.title, byWords(reading, groups), tokens.map(({name}) => name), (g) => values[g], pair) : sentence(page.title, reading, symbols, lead, pair)),
+      reading.asRead ? asRead(reading, pair, tokens, groups, format) : null,
       h('p', {class: 'note', key: 'about'}, noteOn(reading, inFull, symbols), ' ', reading.of
         ? [h('b', {class: 'for'}, 'Blue'), ': more together, ', h('b', {class: 'against'}, 'orange'), ': less.'] : names.length > 1
         ? [h('b', {class: 'for'}, 'Blue'), ` speaks for ${names[0]}, `, h('b', {class: 'against'}, 'orange'), ` for ${names[1]}.`]
         : [h('b', {class: 'for'}, 'Blue'), reading.kind === 'taken' ? ' holds it up, ' : ' raised it, ', h('b', {class: 'against'}, 'orange'), reading.kind === 'taken' ? ' holds it down.' : ' lowered it.'],
       ` ${sumOf(reading, lead, pair, rest)}`,
-      reading.error && (pair.length > 1 || state.words) ? ' Intervals of differences and of sums are at most as wide as drawn.' : '',
+      reading.error && (pair.length > 1 || words) ? ' Intervals of differences and of sums are at most as wide as drawn.' : '',
       masked.size && !reading.of ? ` ${masked.size} masked ${reading.noun}${masked.size === 1 ? ' is' : 's are'} not read.` : '',
       reading.others ? ` Of ${reading.outputs.length + reading.others.count} outputs, the ${reading.outputs.length} ${reading.values ? 'largest' : 'most probable'} have terms here${reading.others.probability === null ? '' : `; the others have ${percent(reading.others.probability)} together`}.` : ''),
       near ? h('p', {class: 'note', key: 'near'}, near) : null,
@@ -125,10 +180,12 @@ export async function drawTexts(body, page, texts) {
       h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, noun: reading.noun, opened, base: baseOf(reading, pair, format), floor: floorOf(reading, pair),
         onpick: reading.of ? pick : asks ? (i) => choose({picked: i === picked ? null : i}) : null, onfocus: reading.of ? pick : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
         outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))})),
+      folded && header() ? fold('choices', 'What is shown: outputs, method, prediction', header) : null,
       reading.of ? partners(reading, symbols, format) : picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a ${reading.noun} for the prediction ${[reading.without ? 'without its term of the sum' : null, drawn.answers?.deleted ? `with the ${reading.noun} deleted` : null, drawn.answers ? 'with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, against, format),
       reading.features ? h('figure', {key: 'features'}, featureMap(reading, symbols, pair, against)) : null,
       reading.leftOut ? h('p', {class: 'note', key: 'features'}, 'The shares of features are left out, as they are too many for a page. The result has them.') : null,
-      h('div', {key: 'downloads'}, page.downloads(() => body.querySelector('svg.strip'), () => (reading.of ? pairTable(reading) : table(tokens, pair, groups)), 'reads')),
+      h('div', {key: 'downloads'}, page.downloads(() => [...body.querySelectorAll('svg.walk, svg.strip')], () => (reading.of ? pairTable(reading) : table(tokens, pair, groups)),
+        {file: `${symbols.join(blank(symbols))} ${chosen.id}`, python: () => codeOf(tokens.filter(({off}) => !off), inFull, reading)})),
       chosen.earlier && chosen.series.slices?.[0] !== false && !(chosen.series.first > 1) ? fold('predictions', `All ${drawn.all.length} predictions`, () => triangleOf(page, drawn, page.width(), (target) => choose({target, picked: null}))) : null,
       drawn.answers && drawn.answers.all !== null && pair.length && !reading.of ? fold('replacements', 'The replacements that change it most', () => replacements(pair)) : null,
       fold('numbers', 'The numbers', () => (reading.of ? numbers(pairTable(reading, false), drawn.vectors ? 2 : 4)
@@ -143,12 +200,13 @@ export async function drawTexts(body, page, texts) {
   }
 
   /** The verdict while the text is read, and where it changed its mind. */
-  function asRead(reading, pair, tokens, format) {
-    const at = [...Array(tokens.length + 1).keys()].map((t) => between((o) => reading.asRead(t, o), pair));
+  function asRead(reading, pair, tokens, groups, format) {
+    const at = [0, ...groups.map((group) => group[group.length - 1] + 1)].map((t) => between((o) => reading.asRead(t, o), pair));
     const line = pair.length > 1 || reading.odds ? 0 : reading.quantity === 'probability' ? 0.5 : null;
     const sides = pair.length > 1 ? pair.map((o) => brief(reading.outputs[o])) : line === null ? [] : [brief(reading.outputs[pair[0]]), reading.classes?.[0] ?? 'not'];
     const changed = line === null ? [] : turns(at, line);
-    const where = changed.map((t) => placeOf(drawn.symbols, t, reading.noun));
+    const names = groups.length < drawn.symbols.length ? tokens.map(({name}) => name) : drawn.symbols;
+    const where = changed.map((t) => placeOf(names, t, reading.noun));
     const mind = line === null ? '' : where.length > 1 ? ` It changed sides ${where.length} times, last at ${where[where.length - 1]}.` : where.length ? ` It changed sides at ${where[0]}.` : ' It never changed sides.';
     return [h('p', {class: 'note', key: 'as read'}, `As it is read, with the rest empty: each ${reading.noun} moves ${whatOf(reading, pair)} from where the ${reading.noun} before left it.${mind}`),
       h('figure', {key: 'walk'}, walk(tokens, at, line, {width: Math.max(260, page.width()), sides, format, noun: reading.noun}))];
@@ -156,6 +214,22 @@ export async function drawTexts(body, page, texts) {
 
   function pick(i) {
     if (i !== state.picked) choose({picked: i});
+  }
+
+  /** The bars as code that draws them, and the call that computed them. */
+  function codeOf(tokens, output, reading) {
+    const list = (items) => `[${items.join(', ')}]`;
+    const text = (name) => JSON.stringify(name);
+    const {call, ids} = drawn.method;
+    const x = ids ? list([list(ids.slice(0, drawn.target))]) : 'x';
+    return [
+      'from keras_interp_rnn import analysis, views', '',
+      `tokens = ${list(tokens.map(({name}) => text(name)))}`,
+      `values = ${list(tokens.map(({value}) => Number((value ?? 0).toPrecision(DIGITS))))}`,
+      `print(views.bars(tokens, values, outputs=${list([text(output.replaceAll(/[“”\u2068\u2069]/g, ''))])}${reading.unit ? `, unit=${text(reading.unit)}` : ''}))`, '',
+      `# All of it again, from the network${ids ? '' : ' and x, the input as it reads it'}:`,
+      `# result = ${call(x)}`, '',
+    ].join('\n');
   }
 
   /** The others with which the picked token acts most. */
@@ -265,30 +339,9 @@ export async function card(page) {
   const text = texts.find(({key, methods}) => key === page.state.text && methods.length) ?? texts.find(({methods}) => methods.length);
   if (!text) return texts.length ? {sentence: [`${page.title || 'The network'} was traced while it read ${texts[0].vectors ? preview(texts[0]) : `“${preview(texts[0])}”`}.`], drawing: null} : null;
   const [method] = text.methods;
-  const {symbols} = text;
-  const steps = method.series.steps;
-  const reading = await method.load(steps[steps.length - 1], symbols.length);
-  const pair = pairOf(reading, {});
-  const lead = leadOf(reading, pair);
-  const values = symbols.map((_, i) => lead(i));
-  const format = formatOf(reading, values, pair);
-  const shownOutputs = outcomesOf(reading).slice(0, 3);
-  const margin = (i) => errorOf(reading, [i], pair);
-  const base = baseOf(reading, pair, format);
-  return {
-    sentence: sentence(page.title, reading, symbols, lead, pair),
-    unit: reading.unit,
-    largest: Math.max(floorOf(reading, pair), Math.abs(base?.value ?? 0), ...values.map((value, i) => Math.abs(value) + margin(i))),
-    drawing: (width, floor) => strip(symbols.map((name, i) => ({name, value: values[i], margin: margin(i), says: withUnit(withMargin(values[i], margin(i), format), reading)})), {width, format, noun: reading.noun, onopen: () => {}, base, floor,
-      outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))}),
-  };
-}
-
-/** The most probable outputs, if they share a probability, or each has its own. */
-function outcomesOf({outputs, logits, others, values, verdict, quantity, probability, classes}) {
-  if (classes) return [[classes[1], probability(0), 0], [classes[0], 1 - probability(0), undefined]].sort((a, b) => b[1] - a[1]);
-  if (quantity && probability && (values || outputs.length === 1 || quantity === 'log-odds')) return outputs.map((name, o) => [name, probability(o), o]).sort((a, b) => b[1] - a[1]);
-  return values || verdict ? [] : ranked(outputs, outputs.map((_, o) => logits(o)), others ? 1 - others.probability : 1);
+  const {steps} = method.series;
+  const line = lineOf(await method.load(steps[steps.length - 1], text.symbols.length), text.symbols);
+  return {...line, sentence: line.sentence(page.title), of: preview(text)};
 }
 
 function buttons(label, choices, value, onchange) {
@@ -317,6 +370,17 @@ function preview({symbols, vectors}) {
   if (vectors) return symbols.length === 1 ? 'step 1' : `steps 1 to ${symbols.length}`;
   const text = symbols.slice(0, 60).join(blank(symbols));
   return text.length > 44 || symbols.length > 60 ? `${text.slice(0, 43)}…` : text;
+}
+
+/** The name of a word, without the space that it begins with. */
+function nameOf(symbols) {
+  return symbols.slice(symbols.length > 1 && isSpace(symbols[0]) ? 1 : 0).join('');
+}
+
+/** A reading whose tokens are words: of each the sum. */
+function byWords(reading, groups) {
+  const sum = (of) => of && ((g, o) => groups[g].reduce((all, i) => all + of(i, o), 0));
+  return {...reading, noun: 'word', tokens: groups.length, value: sum(reading.value), error: sum(reading.error)};
 }
 
 /** The tokens of each word: a word begins at white space, which is its first token. */

@@ -64,8 +64,8 @@ export function shown(value) {
   if (value === null || Number.isNaN(value)) return '–';
   if (value === 0) return '0';
   const size = Math.abs(value);
-  if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace('e+', 'e');
-  return String(Number(value.toPrecision(4)));
+  const text = size >= 1e5 || size < 1e-3 ? size.toExponential(1).replace('e+', 'e') : String(Number(size.toPrecision(4)));
+  return value < 0 ? `−${text}` : text;
 }
 
 /** Numbers of one column: all with the decimals that the largest needs for three digits; very small ones with an exponent.
@@ -74,7 +74,7 @@ export function column(values, noise = 0) {
   const largest = values.filter(Number.isFinite).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   const decimals = largest ? Math.max(0, 2 - Math.floor(Math.log10(largest))) : 0;
   const text = (value) => (largest <= noise ? value.toFixed(Math.min(4, decimals)) : decimals <= 8 ? value.toFixed(decimals) : value === 0 ? '0' : value.toExponential(2));
-  return (value) => (Number.isFinite(value) ? text(value).replace(/^-/, '−') : '–');
+  return (value) => (Number.isFinite(value) ? text(value).replace(/^-(?=.*[1-9])/, '−').replace(/^-/, '') : '–');
 }
 
 /** The same with a sign before numbers that are shown as other than 0. */

@@ -1,5 +1,7 @@
 // Where a page has its data from: a server, or a block of JSON (recording.py). Both answer the same questions.
 
+import {unpacked} from './packed.js';
+
 /** A request that failed. */
 export class Refusal extends Error {
   constructor(text, status = null) {
@@ -34,6 +36,7 @@ export function json(path, values = {}) {
 export const server = {
   saves: true, // it makes pages that need no server
   tags: () => json('tags'),
+  losses: () => json('losses'),
   series: (run, tag) => json('series', {run, tag}),
   graph: (run, tag, step) => json('graph', {run, tag, step}),
   texts: (run, tag, step) => json('texts', {run, tag, step}),
@@ -43,14 +46,15 @@ export const server = {
   })),
 };
 
-/** A block: run -> tag -> its kind, series, and of some steps all answers. */
-export function recorded(runs) {
+/** A block: run -> tag -> its kind, series, and of some steps all answers. losses: folder -> the last losses. */
+export function recorded(runs, losses = {}) {
   const answer = async (run, tag, step, what) => {
     const found = runs[run]?.[tag]?.steps[step]?.[what];
     if (found === undefined) throw new Refusal(`The file has no ${what} of step ${step}.`);
     return found;
   };
   return {
+    losses: async () => losses,
     tags: async () => Object.fromEntries(Object.entries(runs).map(([run, tags]) => [run, Object.entries(tags).map(([tag, {kind}]) => ({tag, kind}))])),
     series: async (run, tag) => {
       const {series, steps} = runs[run][tag];
@@ -62,8 +66,7 @@ export function recorded(runs) {
     slice: async (run, tag, step, index = 0) => {
       const part = (await answer(run, tag, step, 'slices'))[index];
       if (!part) throw new Refusal('The file leaves this part out: it would be too large.');
-      const bytes = Uint8Array.from(atob(part.values), (letter) => letter.charCodeAt(0));
-      return {shape: part.shape, values: new Float32Array(bytes.buffer)};
+      return {shape: part.shape, values: await unpacked({dtype: 'f4', values: part.values})};
     },
   };
 }

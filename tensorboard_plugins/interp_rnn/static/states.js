@@ -1,8 +1,11 @@
 // The automaton at each logged step, a text's path through it, and what is known of it: states keep their places.
 
-import {csvOf, html, LINES, remembering, saveText, shown, svg} from './charts.js';
+import {html, LINES, remembering, shown, svg} from './charts.js';
 import {diagram, keyOf, numberOf, shownEdges} from './graph.js';
-import {classes, columns, logged, walked} from './path.js';
+import {blank, isolated} from './letters.js';
+import {classes, columns, lastMove, logged, walked} from './path.js';
+import {csvOf, saveText} from './saving.js';
+import {percent} from './scales.js';
 
 export const title = 'States';
 export const about = 'The automaton that a state-regularized network is: its states, what moves it from one to another, and the path of a text.';
@@ -27,6 +30,10 @@ model.fit(x, y, callbacks=[
 const AHEAD = 3;
 
 const IN_A_CARD = 12; // states of the largest automaton that the overview draws
+
+const WORDS = 3; // examples of each answer
+const ANSWERS = 4; // that have examples
+const TRIED = 2000; // words
 
 const NAMED = 5; // centroids that the sentence names, the most used first
 
@@ -78,7 +85,13 @@ export async function draw(body, page) {
   const bar = html('label', {class: 'slider'}, 'Minimum probability ', threshold, minimum);
   word.value = state.word ?? '';
   const buttons = html('span', {});
-  const tools = html('div', {class: 'controls'}, counted ? null : html('label', {}, 'Read a word ', word), html('label', {}, 'Find ', search), buttons, bar);
+  const merge = html('button', {type: 'button', onclick: () => {
+    state.merged = !state.merged;
+    chosen = null;
+    show();
+  }}, 'Merge equal states');
+  const examples = html('div', {class: 'examples'});
+  const tools = html('div', {class: 'controls'}, counted ? null : html('label', {}, 'Read a word ', word), html('label', {}, 'Find ', search), merge, buttons, bar);
 
   const colour = ({id, output, use}) => {
     const kind = output !== undefined ? labels.indexOf(output) : kinds ? kinds.of[id] : -1;
@@ -90,18 +103,24 @@ export async function draw(body, page) {
     return best ? (best.length > most ? `${best.slice(0, most - 1)}…` : best) : null;
   };
 
+  function readWord(letters) {
+    word.value = letters;
+    word.dispatchEvent(new Event('input'));
+  }
+
   async function show() {
     const {step, index} = state;
     const [answer, logs, slice, said] = await Promise.all([graphs(step), texts(step), slices(step, index), outputs(step)]);
     if (!page.current() || step !== state.step || index !== state.index) return;
-    [graph, known] = [answer, logs];
+    const together = state.merged && answer.merged;
+    [graph, known] = [together ? {...answer, ...answer.merged} : answer, logs];
+    merge.hidden = !answer.merged;
+    merge.setAttribute('aria-pressed', String(Boolean(together)));
+    examples.replaceChildren(...(counted || graph.start === null ? [] : exampleWords(graph, readWord)));
     kinds = said && slice ? classes(said, slice.shape[1], index, middle) : null;
     text = slice ? logged(slice, read.tokens[index]) : null;
     bar.hidden = !graph.edges.some(({symbols}) => symbols.some(([, probability]) => probability !== null && probability < 0.995));
-    headline.replaceChildren(...verdict(graph, counted ? note : null, (letters) => {
-      word.value = letters;
-      word.dispatchEvent(new Event('input'));
-    }));
+    headline.replaceChildren(...verdict(answer, counted ? note : null, readWord));
     const more = graph.verdict?.slice(1) ?? [];
     remarks.hidden = !more.length;
     remarks.replaceChildren(...more.map((line) => html('li', {}, line)));
@@ -116,7 +135,7 @@ export async function draw(body, page) {
 
   function paint() {
     const focused = view?.focused();
-    view = diagram(graph, series.positions, {edges: shownEdges(graph, state.threshold), width: page.width() - 2, fill: colour, note, at: view?.at(),
+    view = diagram(graph, graph.positions ?? series.positions, {edges: shownEdges(graph, state.threshold), width: page.width() - 2, fill: colour, note, at: view?.at(),
       says: (what) => (what.kind === 'state' ? sayState : sayEdge)(what, graph, known, kinds), onpick: pick});
     const legend = (labels.length ? labels : kinds ? [...new Set(kinds.of)].sort((a, b) => a - b) : []).map((label) => {
       const i = labels.length ? labels.indexOf(label) : label;
@@ -137,7 +156,7 @@ export async function draw(body, page) {
   function trace() {
     typed = graph.start !== null && word.value.trim() !== '';
     path = typed ? walked(graph, word.value) : text;
-    strip = path && columns(path, {name: (id) => nameOf(graph, id), kinds: typed ? null : kinds, onpick: (at) => {
+    strip = path && columns(path, {name: (id) => (id in (series.classes ?? []) ? `${id} ${series.classes[id]}` : nameOf(graph, id)), short: (id) => (series.classes ? String(id) : nameOf(graph, id)), kinds: typed ? null : kinds, onpick: (at) => {
       state.token = state.token === at ? null : at;
       page.remember();
       mark();
@@ -167,6 +186,8 @@ export async function draw(body, page) {
     result.textContent = !path ? '' : typed ? ending(graph, path.states[path.states.length - 1]) : by !== null
       ? `Symbols are shaded by the probability of state ${nameOf(graph, by)}.` : kinds
         ? `Predicted: class ${kinds.predicted}. Symbols in blue moved to a state of this class, the others to one of another class.` : '';
+    const move = path && !typed && !graph.verdict ? lastMove(path, (id) => nameOf(graph, id)) : '';
+    if (move) result.textContent = `${move}. ${result.textContent}`;
     details.replaceChildren(...(found ? [foundIn(found, wanted)] : chosen ? described(chosen, graph, known, kinds, pick) : []));
   }
 
@@ -176,8 +197,8 @@ export async function draw(body, page) {
   }
   page.slider(show);
   body.replaceChildren(
-    headline, tools, choice, reading, result, place, details, remarks, numbers, reference,
-    page.downloads(() => view.whole(), () => rows(graph, state.step), 'automaton'),
+    headline, tools, examples, choice, reading, result, place, details, remarks, numbers, reference,
+    page.downloads(() => view.whole(), () => rows(graph, state.step), {file: `automaton ${page.title}`}),
   );
   if (sequences) body.lastChild.append(html('button', {type: 'button', onclick: () => saveText(csvOf(probabilities(text, state)), 'transitions.csv', 'text/csv')}, 'Text as CSV'));
   await show();
@@ -200,10 +221,9 @@ function verdict(graph, note, onword) {
   if (equivalent === true) return [`${one}, equivalent to the reference automaton.`];
   if (equivalent === false) {
     const word = counterexample ?? [];
-    const single = word.every((name) => [...name].length === 1);
     const say = quoted(word);
     return ['Not yet the reference: they differ on ', word.length && onword ? html('button', {type: 'button', style: 'font: inherit; padding: 0 4px; border: 1px solid var(--line); border-radius: 4px; background: none; color: inherit; cursor: pointer',
-      'aria-label': `read ${say}`, onclick: () => onword(word.join(single ? '' : ' '))}, say) : say, '.'];
+      'aria-label': `read ${say}`, onclick: () => onword(word.join(blank(word)))}, say) : say, '.'];
   }
   const smaller = Number.isInteger(minimal) && minimal < states.length ? `, ${minimal} when equivalent ones are merged` : '';
   return [`${one}${smaller}${Number.isFinite(agreement) ? `; it agrees with the network on ${percent(agreement)} of the test words` : ''}.`];
@@ -234,7 +254,7 @@ function course(values, steps, step) {
     here ? svg('circle', {cx: here[0], cy: here[1], r: 3, style: 'fill: var(--accent)'}) : null);
 }
 
-const percent = (part) => `${(100 * part).toFixed(1)} %`;
+
 
 /** States and edges whose name or symbol is, or else begins with, what is looked for. */
 function matches(graph, wanted) {
@@ -313,8 +333,7 @@ function describeEdge({from, to}, graph, texts) {
 }
 
 function quoted(word) {
-  const single = word.every((name) => [...name].length === 1);
-  return word.length ? `“${word.join(single ? '' : ' ')}”` : 'the empty word';
+  return word.length ? `“${isolated(word.join(blank(word)))}”` : 'the empty word';
 }
 
 /** The shortest word to each state; none if the start is not known. */
@@ -331,6 +350,25 @@ function shortest(graph) {
     }
   }
   return words;
+}
+
+/** The shortest words of each answer, as buttons that read them. */
+function exampleWords(graph, onword) {
+  const states = new Map(graph.states.map((state) => [state.id, state]));
+  const answer = ({accepting, output}) => output ?? {true: 'accepted', false: 'rejected'}[accepting];
+  const wanted = [...new Set(graph.states.map(answer))].filter((one) => one !== undefined).slice(0, ANSWERS);
+  const found = new Map(wanted.map((one) => [one, []]));
+  const symbols = [...new Set(graph.edges.flatMap(({symbols: all}) => all.map(([name]) => name)))].sort();
+  const next = new Map(graph.edges.flatMap(({from, to, symbols: all}) => all.map(([name]) => [`${from} ${name}`, to])));
+  const queue = [{word: [], at: graph.start}];
+  for (let tried = 0; tried < TRIED && queue.length && [...found.values()].some((words) => words.length < WORDS); tried++) {
+    const {word, at} = queue.shift();
+    const words = found.get(answer(states.get(at)));
+    if (word.length && words?.length < WORDS) words.push(word);
+    queue.push(...symbols.map((name) => ({word: [...word, name], at: next.get(`${at} ${name}`)})).filter((one) => one.at !== undefined));
+  }
+  const button = (word) => html('button', {type: 'button', class: 'more', 'aria-label': `read ${quoted(word)}`, onclick: () => onword(word.map((name) => (name === '␣' ? ' ' : name)).join(blank(word)))}, isolated(word.join(blank(word))));
+  return [...found].filter(([, words]) => words.length).flatMap(([one, words]) => [`${one}: `, ...words.flatMap((word) => [button(word), ' ']), '  ']);
 }
 
 function rows(graph, step) {
@@ -353,6 +391,7 @@ export async function card(page) {
   const small = graph.states.length <= IN_A_CARD;
   let picture = null; // drawn once
   return {
+    short: numberOf(graph.states),
     sentence: [`${page.title || 'The network'}: ${first.replace(/^(An?|Not|The) /, (word) => word.toLowerCase())}`, ...others],
     drawing: small ? (width) => picture ??= diagram(graph, series.positions, {
       edges: shownEdges(graph, 0.2), width: Math.min(width, 560), fill: () => null, note: () => null, says: () => ''}).root : null,

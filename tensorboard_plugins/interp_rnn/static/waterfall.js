@@ -1,6 +1,7 @@
 // The verdict while a text is read: each token moves it from where the one before left it.
 
 import {widthOf} from './bars.js';
+import {shortened, spoken} from './letters.js';
 import {h} from './render.js';
 import {rangeOf, shown} from './scales.js';
 
@@ -44,7 +45,7 @@ export function walk(tokens, at, line, {width, sides, format, noun}) {
   h('path', {key: 'steps', class: 'thread', d: at.map((value, t) => `M${(t ? x(t - 1) + 1 : left).toFixed(1)} ${y(value).toFixed(1)}H${(t < tokens.length ? x(t) + 1 : end).toFixed(1)}`).join('')}),
   tokens.map(({name, off}, t) => {
     const [from, to] = [y(at[t]), y(at[t + 1])];
-    const says = `${name}: ${off ? 'not read' : `${format(at[t + 1] - at[t])}, to ${shown(at[t + 1])}`}`;
+    const says = `${spoken(name)}: ${off ? 'not read' : `${format(at[t + 1] - at[t])}, to ${shown(at[t + 1])}`}`;
     const middle = x(t) + wide / 2;
     return h('g', {key: t, class: `step${off ? ' off' : ''}`, 'data-step': t, 'data-tip': says},
       h('rect', {x: x(t), y: 0, width: wide, height: bottom + below, class: 'hit'}),
@@ -53,10 +54,10 @@ export function walk(tokens, at, line, {width, sides, format, noun}) {
       labels.has(t) ? h('text', {key: 'value', x: labels.get(t)[0], y: labels.get(t)[1], 'text-anchor': 'middle', class: `value ${at[t + 1] >= at[t] ? 'for' : 'against'}`}, format(at[t + 1] - at[t])) : null);
   }),
   h('circle', {key: 'end', cx: end + 4, cy: y(at[at.length - 1]), r: 4, class: line === null ? 'other' : at[at.length - 1] >= line ? 'for' : 'against'}),
-  h('text', {key: 'said', x: end + 12, y: y(at[at.length - 1]) + 4, class: 'output'}, shown(at[at.length - 1]).replace(/^-/, '−')));
+  h('text', {key: 'said', x: end + 12, y: y(at[at.length - 1]) + 4, class: 'output'}, shown(at[at.length - 1])));
 }
 
-const short = (name) => ([...name].length > CUT ? `${[...name].slice(0, CUT - 1).join('')}…` : name);
+const short = (name) => shortened(name, CUT);
 
 /** The tokens whose steps have a number, and its place: the largest, and none upon another. */
 function labelled(tokens, at, placeOf, format) {

@@ -116,10 +116,10 @@ def test_more_pairs_are_nearer_and_have_the_smaller_errors(num_players):
     ("num_players", "number"), [(17, 64), (40, 128), pytest.param(100, 256, marks=pytest.mark.matrix)]
 )
 def test_intervals_hold_the_values_as_often_as_they_say(num_players, number):
-    """Of 60 games of up to five players at a time: 1,020 values and more, of which 95 % lie in their intervals.
+    """Of 60 games of up to five players at a time: 1,020 values and more, of which 95% lie in their intervals.
 
-    The values of a game are no independent draws. Were a game worth as much as ten, 5 % would have a standard error of
-    0.9 %: 91 to 99 % are four of them.
+    The values of a game are no independent draws. Were a game worth as much as ten, 5% would have a standard error of
+    0.9%: 91 to 99% are four of them.
     """
     held = []
     for seed in range(60):
