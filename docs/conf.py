@@ -104,7 +104,7 @@ html_static_path = ["_static"]
 # Pages with a network in them, made with the site: live/NAME.html.
 html_extra_path = [str(Path(SETTINGS.name) / "pages")]
 write_live_pages(Path(html_extra_path[0]) / "live")
-html_css_files = ["site.css"]
+html_css_files, html_js_files = ["site.css"], ["site.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_math_renderer = "mathml"

@@ -47,26 +47,15 @@ print(f"right on {np.mean(accepted == labels[:500]):.1%} of 500 other words")
 # %% [markdown]
 # ## Gates and states at every step
 #
-# `trace` gives every quantity of every step by its name: states h and c, gates i, f and o.
+# `trace` gives every quantity of every step by its name: states h and c, gates i, f and o. The page has a map of each,
+# and one unit as lines; a click on a symbol lists the units that are on there.
 
 # %%
+names = {1: "0", 2: "1"}
 word = "110101000111"
 steps = np.array([[int(symbol) + 1 for symbol in word]])
-traced = analysis.trace(model, steps)
-print(traced)
-
-# %%
-figure, axes = plt.subplots(3, 1, figsize=(7, 6.5), layout="constrained")
-titles = {"f": "forget gate f", "c": "memory c", "h": "output h"}
-for axis, (name, title) in zip(axes, titles.items(), strict=True):
-    values = traced[name][0].T
-    largest = 1.0 if name == "f" else np.abs(values).max()
-    lowest, colours = (0.0, "viridis") if name == "f" else (-largest, "RdBu")
-    drawn = axis.imshow(values, cmap=colours, vmin=lowest, vmax=largest, aspect="auto")
-    axis.set(title=title, ylabel="unit", yticks=range(0, 12, 3), xticks=range(len(word)), xticklabels=list(word))
-    figure.colorbar(drawn, ax=axis)
-axes[-1].set_xlabel("symbol read")
-plt.show()
+traced = analysis.trace(model, steps, tokens=names)
+traced
 
 # %% [markdown]
 # ## What did each symbol do to the verdict?
@@ -81,7 +70,6 @@ plt.show()
 # them are run.
 
 # %%
-names = {1: "0", 2: "1"}
 one = keras.ops.convert_to_numpy(model.layers[0].embeddings)[2]
 split = analysis.attribution(model, steps, reference=one, alphabet=names)
 split

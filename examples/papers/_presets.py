@@ -72,7 +72,7 @@ class Recipe(abc.ABC):
         name: of the preset. experiment, row, settings, seed: what trains it. file: of the model, in the run's folder.
         dtype: in which weights are stored. takes: what `--data` takes.
         example: the text with which the preset's page opens; "" for one without a page that reads. outputs: their
-            names, if they are not the symbols.
+            names, if they are not the symbols. choices: names of several answers, each of which has these outputs.
     """
 
     name: str
@@ -85,6 +85,7 @@ class Recipe(abc.ABC):
     takes = ""
     example = ""
     outputs: Sequence[str] = ""
+    choices: Sequence[str] = ()
 
     @property
     def make(self) -> str:
@@ -94,7 +95,8 @@ class Recipe(abc.ABC):
     @property
     def page(self) -> dict[str, Any]:
         """The first text of a page that reads, for the card; empty without one."""
-        return {"text": self.example, "outputs": list(self.outputs)} if self.example else {}
+        several = {"choices": list(self.choices)} if self.choices else {}
+        return {"text": self.example, "outputs": list(self.outputs), **several} if self.example else {}
 
     def train(self, run: Run, experiments: Mapping[str, Experiment]) -> Record:
         """Trains it, with a model file in the folder of the run; the record."""
@@ -273,6 +275,9 @@ class Counting(Recipe):
     row = "2 types to 5"
     settings = {"types": 2, "maximum": 5, "steps": 5000, "decay": 0.4}
     file = "counting.keras"
+    example = "(([a)(("
+    outputs = tuple(f"{depth} open" for depth in range(6))
+    choices = ("( )", "[ ]")
 
     def network(self, model: keras.Model, data: Any) -> dict[str, Any]:
         recurrent, head = model.layers

@@ -67,6 +67,7 @@ from keras_interp_rnn._network.text_layers import (
 from keras_interp_rnn._network.texts import (
     GivenAlphabet,
     alphabet_of,
+    as_typed,
     read_text,
     read_texts,
     resolve_alphabet,
@@ -86,6 +87,7 @@ __all__ = [
     "alphabet_of",
     "apply_head",
     "are_quantities",
+    "as_typed",
     "centroids_of",
     "check_logits",
     "check_one_output",

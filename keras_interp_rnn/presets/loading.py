@@ -96,7 +96,7 @@ class Preset(Result):
         return self.card.table()
 
     def page_view(self) -> View | None:
-        """The page that reads typed text; None if the network cannot, or its outputs are not one choice.
+        """The page that reads typed text; None if the network cannot.
 
         A page of two networks reads with both: one that is right on its test set, and one that is proved.
         """
@@ -111,7 +111,8 @@ class Preset(Result):
         first = self.card.settings.get("page")
         if not first:
             return None
-        view = live_view(self.model, self.name, first["text"], first["outputs"], self.table().notes)
+        more = self.table().notes, first.get("choices", ())
+        view = live_view(self.model, self.name, first["text"], first["outputs"], *more)
         return view._replace(title=self.name, lead=f"{self.card.what} {view.lead}")
 
 

@@ -73,4 +73,4 @@ def against_proof(network: keras.Model, certificate: automata.Certificate, words
             "said": str(certificate).splitlines(),
         },
     }
-    return page_of("proof", series, words.begin + FIRST * words.again, "", title, LEAD)
+    return page_of("proof", series, {"word": words.begin + FIRST * words.again}, "", title, LEAD)

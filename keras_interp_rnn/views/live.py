@@ -70,7 +70,12 @@ InPage: TypeAlias = tuple[dict[str, Any], Sequence[Hashable] | None, int, int]
 
 
 def live_view(
-    network: keras.Model, name: str = "", text: str = "", outputs: Sequence[str] = (), lines: Sequence[str] = ()
+    network: keras.Model,
+    name: str = "",
+    text: str = "",
+    outputs: Sequence[str] = (),
+    lines: Sequence[str] = (),
+    choices: Sequence[str] = (),
 ) -> View:
     """The view of a network that reads typed text.
 
@@ -80,6 +85,7 @@ def live_view(
         text: the first text; "" for one that the alphabet spells.
         outputs: names of the outputs, if they are not the symbols.
         lines: sentences about the network.
+        choices: names of several answers, each of which has all `outputs`; () if the network gives one answer.
 
     Raises:
         ValueError: if the network is neither affine in its state nor state-regularized, or is too large.
@@ -102,15 +108,19 @@ def live_view(
         **{"alphabet": names, "shown": shown},
         "outputs": [*outputs] or [output_name(named or alphabet, i, answers) for i in range(answers)],
         "said": [*lines],
+        "choices": [{"name": each, "first": i * len(outputs), "outputs": [*outputs]} for i, each in enumerate(choices)],
     }
     first = text or _first_text([names[i] for i in numbers["typed"]])
-    return page_of("typing", series, first, name, TITLE, LEADS["typing"])
+    method = {"method": "deleted"} if choices else {}
+    return page_of("typing", series, {"word": first, **method}, name, TITLE, LEADS["typing"])
 
 
-def page_of(module: str, series: Mapping[str, object], word: str, name: str, title: str, lead: str) -> View:
-    """A page that a module of the plugin draws of the numbers of a network, beginning with a word."""
+def page_of(
+    module: str, series: Mapping[str, object], first: Mapping[str, str], name: str, title: str, lead: str
+) -> View:
+    """A page that a module of the plugin draws of the numbers of a network; first: the state that it begins with."""
     tag = {"kind": KIND, "series": {**series, "steps": [0]}, "steps": {"0": {}}}
-    state = {"place": module, "word": word}
+    state = {"place": module, **first}
     data = {"views": {module: [KIND]}, "folders": [], "state": state, "runs": {name: {KIND: tag}}}
     return View(module, data, title, lead)
 

@@ -14,6 +14,7 @@ from keras_interp_rnn._alphabet import with_token_ids
 from keras_interp_rnn.automata import DFA, tomita
 from keras_interp_rnn.automata.certificates import _bounds
 from keras_interp_rnn.automata.certificates._deployed import Deployed, deployed
+from keras_interp_rnn.automata.machines import DESCRIPTIONS
 from keras_interp_rnn.automata.networks import _acceptor
 from keras_interp_rnn.automata.networks._acceptor import open_acceptor
 from tests.automata.networks import network_of
@@ -116,7 +117,8 @@ def test_certifies_networks_made_by_hand(number, transition):
     assert (found.epsilon == 0) == (transition == "soft_argmax")
     size, drawn = len(tomita(number).minimize()), len(found.path)
     merged = f", {size} when equivalent ones are merged" if drawn > size else ""
-    verdict = f"Proved: on every word, however long, the network answers as Tomita's automaton {number}"
+    rule = DESCRIPTIONS[number]
+    verdict = f"Proved: on every word, however long, the network answers as Tomita's automaton {number}, “{rule}”"
     states = f"({drawn} state{'s' * (drawn > 1)}{merged}).\nWhen: at the temperature 1.\n"
     assert str(found).startswith(f"{verdict} {states}")
 

@@ -72,6 +72,21 @@ def test_the_proof_succeeds_again(name, loaded):
     assert preset.automaton.equivalent(automata.tomita(int(name[-1])))
 
 
+def test_the_tested_network_is_right_on_short_words_and_wrong_beyond(loaded):
+    preset, truth = loaded("tomita-4-lstm"), automata.tomita(4)
+    words = ["".join(word) for n in range(1, 13) for word in product("01", repeat=n)]
+    ids = np.array([np.pad(preset.encode(word), (0, 12 - len(word))) for word in words])
+    accepted = preset.model.predict(ids, batch_size=2048, verbose=0)[:, 0] > 0
+    assert preset.card.figure("short_wrong") == sum(accepted != [truth.accepts(word) for word in words]) == 0
+    fooled = int(preset.card.figure("fooled"))
+    for ones in (fooled - 1, fooled, fooled + 1, 50, 100):
+        answer = preset.model.predict(preset.encode("000" + ones * "1")[None], verbose=0)[0, 0] > 0
+        assert answer == (ones >= fooled)  # and no is right for each of these words
+    networks = preset.record["result"]["networks"]
+    assert [each["stored"] for each in networks].count(True) == 1
+    assert preset.page_view().name == "proof"
+
+
 @pytest.mark.parametrize("name", presets.list())
 def test_a_card_has_the_required_parts(name):
     card = presets.load(name).card if name in TOMITA else cards.read_card(name)

@@ -53,6 +53,28 @@ def cut(served, **arguments):
     return np.frombuffer(response.get_data(), "<f4").reshape(shape)
 
 
+def test_the_losses_are_the_last_finite_ones_that_keras_logged(tmp_path):
+    logged = {
+        "a/train": {"epoch_loss": [3.0, 2.0]},
+        "a/validation": {"epoch_loss": [3.5, 2.5, float("nan")], "epoch_accuracy": [0.5]},
+        "b/c/train": {"epoch_loss": [1.0]},
+        "train": {"epoch_loss": [4.0]},
+        "other": {"epoch_loss": [9.0]},
+        "d/train": {"loss": [7.0]},
+        "e/train": {"epoch_loss": [float("inf")]},
+    }
+    for run, tags in logged.items():
+        with tf.summary.create_file_writer(str(tmp_path / run)).as_default():
+            for tag, values in tags.items():
+                for step, value in enumerate(values):
+                    tf.summary.scalar(tag, value, step)
+    assert get(plugin_over(tmp_path), "/losses") == {
+        "a": {"train": 2.0, "validation": 2.5},
+        "b/c": {"train": 1.0},
+        ".": {"train": 4.0},
+    }
+
+
 def test_no_logs_no_tags(tmp_path):
     assert get(plugin_over(tmp_path), "/tags") == {}
 

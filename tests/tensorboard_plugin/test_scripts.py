@@ -25,6 +25,26 @@ def asked(expression, *names):
 
 
 @with_node
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("['a', 'é', 'e\\u0301', '👨\\u200d👩\\u200d👧', '🇩🇪', 'ab', '中文'].map(single)", [True] * 5 + [False] * 2),
+        ("[['a', 'b'], ['a', 'bc'], ['👨\\u200d👩\\u200d👧', 'x']].map(blank)", ["", " ", ""]),
+        ("[['(', 'שלום', 'a'], ['a', 'שלום'], ['1', '2'], ['سلام']].map(fromTheRight)", [True, False, False, True]),
+        ("['a', 'שלום'].map(isolated)", ["a", "\u2068שלום\u2069"]),
+        ("['␣', '⏎', '⇥', 'x'].map(spoken)", ["space", "new line", "tab", "x"]),
+        (
+            "[shortened('abcdef', 4), shortened('👨\\u200d👩\\u200d👧👨\\u200d👩\\u200d👧', 2)]",
+            ["abc…", "👨\u200d👩\u200d👧" * 2],
+        ),
+    ],
+)
+def test_letters_are_those_that_a_reader_sees(expression, expected):
+    names = "single, blank, fromTheRight, isolated, spoken, shortened"
+    assert asked(f"(({{{names}}}) => {expression})(letters)", "letters") == expected
+
+
+@with_node
 class TestScales:
     @pytest.mark.parametrize(
         ("range_", "options", "expected"),
@@ -155,7 +175,7 @@ class TestSentences:
         names = ["output 1 (index 0)", "output 2 (index 1)"]
         said = self.sentence([1, 0, 0, 0], pair=(0, 1), kind="share", values=True, outputs=names)
         first, _, rest = said.partition("; ")
-        assert first == "The network says 3 for output 1 (index 0), 0 for output 2 (index 1)"
+        assert first == "The network says 3.00 for output 1 (index 0), 0.00 for output 2 (index 1)"
         assert rest.startswith("largest share for output 1 over output 2: ")
         assert asked(f"outputs.says({json.dumps(names)}, [0, 0])", *SENTENCES) == "output 1 50.0%, then output 2 50.0%"
 
@@ -195,9 +215,8 @@ class TestSentences:
     def test_an_automaton_accepts_or_rejects(self):
         values = [-0.125] * 4
         said = self.sentence(values, "0110", kind="shapley", verdict=True, logits=[0], start=0.5)
-        assert (
-            said == "The automaton rejects the word; lowered most by knowing the “0” of “0110” at position 1 (−0.125)."
-        )
+        most = "lowered most by knowing the “0” of “0110” at position 1 (−0.125, as 3 others)"
+        assert said == f"The automaton rejects the word; {most}."
         said = self.sentence(values, "0110", kind="shapley", verdict=True, logits=[1], start=1.5)
         assert said.startswith("The automaton accepts the word; ")
 
@@ -212,7 +231,7 @@ class TestSentences:
 
     def test_several_outputs_that_are_no_probabilities_have_their_values(self):
         said = self.sentence([0.5, -2], "12", pair=(0, 1), kind="share", noun="step", values=True, logits=[-1.5, -3])
-        assert said == "The network says −1.5 for “r”, −3 for “s”; largest share for “r” over “s”: step 2 (−2.00)."
+        assert said == "The network says −1.50 for “r”, −3.00 for “s”; largest share for “r” over “s”: step 2 (−2.00)."
 
     def test_the_sum_that_a_number_stands_for(self):
         assert asked("outputs.says(['a', 'b', 'c'], [0, Math.log(3), 0])", *SENTENCES) == "“b” 60.0%, then “a” 20.0%"
@@ -343,7 +362,7 @@ class TestAttributions:
         rows = [[1, 0], [2.5, -0.5], [1.5, 0], [1, -0.5], [0, 0], [2.5, -0.5]]
         said = {"outputs": ["output 1", "output 2", "output 3"], "values": True, "both": True}
         found = read_by_a_page(rows, **said)
-        assert found["headline"].startswith("The network says 2.5 for output 2, −0.5 for output 1; ")
+        assert found["headline"].startswith("The network says 2.50 for output 2, −0.50 for output 1; ")
         assert "sure" not in str(found)
         assert "logit" not in str(found)
         assert read_by_a_page(rows, "reading.others", **said) == {"count": 1, "probability": None}

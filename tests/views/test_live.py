@@ -506,12 +506,65 @@ def test_rejects_too_many_weights(monkeypatch, tmp_path):
                 views.save(network, tmp_path / "live.html")
 
 
+FOOL = """
+const task = JSON.parse(require('fs').readFileSync(0));
+(async () => {
+  const arrays = {};
+  for (const [number, array] of Object.entries(task.weights)) arrays[number] = await packed.unpacked(array);
+  const made = machine.networkOf(task.machine, arrays);
+  const found = proof.fooling(made, task.proved, task.typed);
+  process.stdout.write(JSON.stringify({found, prefixes: made.prefixes(found[0]).map(([output]) => output)}));
+})();
+"""
+
+
+@with_node
+def test_words_that_fool_a_network_are_those_on_which_it_is_wrong():
+    preset = presets.load("tomita-4-lstm")
+    [tags] = preset.page_view().data["runs"].values()
+    order = {}
+    document._needed("proof", order)
+    found = run_in_node("\n".join(map(document.module, order)) + FOOL, json.dumps(tags[live.KIND]["series"]))
+    words = ["".join(preset.alphabet[i] for i in ids) for ids in found["found"]]
+    assert len(set(words)) == len(words) > 100
+    assert [*map(len, words)] == sorted(map(len, words))
+    truth = automata.tomita(4)
+    for word in words[:: len(words) // 60]:
+        accepted = preset.model.predict(preset.encode(word)[None], verbose=0)[0, 0] > 0
+        assert accepted != truth.accepts(word), word
+    ids = found["found"][0]
+    for length in range(1, len(ids) + 1):
+        output = preset.model.predict(np.array([ids[:length]]), verbose=0)[0, 0]
+        np.testing.assert_allclose(found["prefixes"][length], output, rtol=1e-4, atol=1e-4)
+
+
+@with_node
+@pytest.mark.parametrize("last", [True, False])
+def test_what_is_said_of_the_beginning_of_a_text_is_what_is_said_of_that_text_alone(last):
+    """Also of a layer whose last step is another one."""
+    keras.utils.set_random_seed(2)
+    layer = layers.SRGRU(4, 3, regularize_last_step=last)
+    network = keras.Sequential([keras.Input((None,), dtype="int32"), keras.layers.Embedding(5, 3), layer])
+    network.add(keras.layers.Dense(2))
+    code = (
+        "const text = machine.reader(task.series.machine, arrays)(task.ids);"
+        "process.stdout.write(JSON.stringify(task.ids.map((_, i) => text.prefix(i + 1))));"
+    )
+    ids = [1, 4, 0, 2, 2]
+    modules = "\n".join(map(document.module, ("packed", "shapley", "machine")))
+    head = READ.split("const read =")[0]
+    found = run_in_node(f"{modules}\n{head}{code}}})();", json.dumps({"series": series_of(network), "ids": ids}))
+    for length in range(1, len(ids) + 1):
+        output = network.predict(np.array([ids[:length]]), verbose=0)[0]
+        np.testing.assert_allclose(found[length - 1], output, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", [name for name in presets.list() if name != "text-isan-216"])
-def test_a_preset_has_a_page_that_reads_or_its_card_alone(name):
+def test_a_preset_has_a_page_that_reads(name):
     preset = presets.load(name)
     page = as_page(preset)
     assert html.escape(preset.card.data) in page
-    assert ("<script" in page) is (name != "counting-isan")
+    assert "<script" in page
     assert ('"outputs":["1","2","3"' in page) is (name == "lookup-delta-net")
 
 

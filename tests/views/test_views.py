@@ -430,7 +430,10 @@ def test_the_text_of_a_certificate_has_five_lines():
     network = automata.compile(machine)
     proof = automata.certify(network, machine)
     verdict, when, of, margins, assumed = str(proof).splitlines()
-    assert verdict == "Proved: on every word, however long, the network answers as Tomita's automaton 7 (5 states)."
+    assert (
+        verdict
+        == "Proved: on every word, however long, the network answers as Tomita's automaton 7, “0*1*0*1*” (5 states)."
+    )
     assert when == f"When: at the temperature {proof.temperature:g}."
     assert f"in float32, of whose 5 centroids a word reaches {len(proof.centroids)}" in of
     assert f"at least {proof.margins.min():.2f} nats for a move" in margins
@@ -446,7 +449,7 @@ def test_the_text_of_a_certificate_has_five_lines():
 def test_a_certificate_counts_the_states_that_are_drawn():
     proof = presets.load("tomita-7").certificate
     verdict = str(proof).splitlines()[0]
-    assert verdict.endswith("answers as Tomita's automaton 7 (6 states, 5 when equivalent ones are merged).")
+    assert verdict.endswith("automaton 7, “0*1*0*1*” (6 states, 5 when equivalent ones are merged).")
     [tags] = proof.page_view().data["runs"].values()
     graph = tags["automaton"]["steps"]["0"]["graph"]
     assert (len(graph["states"]), graph["minimal"], graph["verdict"][0]) == (6, 5, verdict)

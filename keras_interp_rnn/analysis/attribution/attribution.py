@@ -39,6 +39,7 @@ from keras_interp_rnn._network import (
     AffineReading,
     GivenAlphabet,
     are_quantities,
+    as_typed,
     gives_probabilities,
     read_text,
     resolve_alphabet,
@@ -197,8 +198,8 @@ def attribution(
     def at_places(array: Array | None) -> Array | None:
         return None if array is None else array[places]
 
-    truth = _compared(found, labels, class_names(network, outputs, found.all_outputs.shape[1]), quantities)
-    tokens = steps or token_names(vectors, reading.names)
+    truth = _compared(found, labels, network, outputs)
+    tokens = steps or as_typed(token_names(vectors, reading.names), inputs, reading.names)
     # Contributions are of the steps that the recurrent layer reads, of which layers below it may make fewer.
     same = groups is not None or np.shape(vectors)[1:2] == found.shares.shape[1:2]
     tokens = tokens if same else ()
@@ -238,10 +239,12 @@ class _Truth(NamedTuple):
     wrong: NDArray[np.bool_] | None = None
 
 
-def _compared(found: _Split, labels: object, names: tuple[str, ...], quantities: bool) -> _Truth:
+def _compared(found: _Split, labels: object, network: object, outputs: GivenOutputs | None) -> _Truth:
     if labels is None:
         return _Truth()
     count, num = found.all_outputs.shape
+    quantities = are_quantities(network, outputs)
+    names = () if quantities else class_names(network, outputs, num)
     if quantities or (num == 1 and (not names or found.probabilities is None)):
         received = "a regression" if quantities else "a single output without names of two classes"
         raise ValueError(
@@ -316,8 +319,7 @@ def top_attribution(
     found = _split(reading, _most_probable, _Asked(method, max_work=max_work, usual_work=(UPDATES // 8, RUNS // 4)))
     classes = two_classes(given, outputs, found.all_outputs.shape[1])
     found = found if of_numbers else _between_classes(found, classes, given)
-    num_outputs = found.all_outputs.shape[1]
-    truth = _compared(found, None if label is None else [label], class_names(given, outputs, num_outputs), of_numbers)
+    truth = _compared(found, None if label is None else [label], given, outputs)
     whole, top = found.all_outputs, found.top[0]
     num = whole.shape[1]
     unit, values = found.unit, False
@@ -328,12 +330,12 @@ def top_attribution(
         whole, unit = (whole, unit) if values else (softmax(whole, axis=-1), "logit")
     named = output_names(given, outputs, num, names)
     named = named or tuple("the output" if num == 1 else output_name(None, output, num) for output in range(num))
-    [tokens] = token_names(reading.arrays[reading.varies], names)
+    [tokens] = as_typed(token_names(reading.arrays[reading.varies], names), [text], names)
     arrays = top, whole[0, top], found.shares[0], found.reference_output[0], found.output[0]
     read = None if found.read is None else found.read[0]
     errors, as_read = (None if array is None else array[0] for array in (found.standard_error, found.as_read))
     return TopAttribution(
-        tokens, *arrays, named, found.residual, found.method, unit, read, errors, values, classes, as_read, *truth
+        tokens, *arrays, named, found.residual, found.method, unit, read, errors, values, classes, as_read, truth.labels
     )
 
 

@@ -614,7 +614,7 @@ class TopAttribution(Result):
             but for those of a regression.
         read: bool (T,), standard_error: (T, K), as of `Attribution`.
         values: whether these are several outputs of a regression. class_names: as of `Attribution`.
-        as_read: (T + 1, K), as of `Attribution`. labels, wrong: as of `Attribution`, of one sequence.
+        as_read: (T + 1, K), and labels, of one sequence, as of `Attribution`.
     """
 
     tokens: tuple[str, ...]
@@ -633,7 +633,6 @@ class TopAttribution(Result):
     class_names: tuple[str, ...] = ()
     as_read: Array | None = None
     labels: tuple[str, ...] = ()
-    wrong: NDArray[np.bool_] | None = None
 
     def tag(self) -> Tag:
         """Shares in the outputs, their numbers, the prediction, the outputs with and without steps, for the plugin."""
@@ -653,5 +652,5 @@ class TopAttribution(Result):
             "errors": self.standard_error is not None,
             "both": True,
             **({"as_read": True} if as_read else {}),
-            **({} if self.wrong is None else {"label": self.labels[0], "wrong": bool(self.wrong[0])}),
+            **({"label": self.labels[0]} if self.labels else {}),  # the answer is another one at each step
         }

@@ -185,17 +185,13 @@ def answer_of(split: Shares) -> str:
             caption = verdict_between(split.class_names, part)
         elif part <= DECIDES and not caption.startswith("does not"):
             caption = f"{quoted(name)}: {percent(part)}"
-        caption += wrongly(split.labels[0]) if split.wrong is not None and split.wrong[0] else ""
         towards = -1 if part < DECIDES and split.decides_between_two else 1
     kind = "step" if split.groups is None else "group"
     names = split.tokens[0] if split.tokens else tuple(nth(kind, place) for place in range(len(shares)))
     margins = (INTERVAL * errors[:, best]).tolist() if errors.any() else ()
-    return f"{caption}{because(names, shares[:, best].tolist(), unit_of(split.unit), margins, towards=towards)}"
-
-
-def wrongly(label: str) -> str:
-    """That an answer is wrong, after it."""
-    return f", which is wrong (labelled {quoted(label)})"
+    why = because(names, shares[:, best].tolist(), unit_of(split.unit), margins, towards=towards)
+    wrong = split.wrong is not None and split.wrong[0]
+    return f"{caption}{why}{f'; wrong: the label is {quoted(split.labels[0])}' if wrong else ''}"
 
 
 def _outputs(split: Shares) -> str:

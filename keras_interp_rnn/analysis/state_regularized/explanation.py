@@ -115,7 +115,7 @@ class Explanation(Result):
         )
 
     def _says(self) -> str:
-        """The prediction, and at which token the network moved to the centroids of this class and stayed there."""
+        """The prediction, and since which token the network is more likely than not at the centroids of this class."""
         name, centroids = class_name(self.class_names, self.prediction), " or ".join(map(str, self.centroids))
         where = f"centroid {centroids}, which is of this class"
         regularized = np.flatnonzero(~np.isnan(self.alpha).any(axis=1))
@@ -124,10 +124,10 @@ class Explanation(Result):
         if since >= len(regularized):
             return f"{quoted(name)}, although the last token with a centroid does not move it to {where}"
         token = int(regularized[since])
-        at = f"at {quoted(visible(self.tokens[token]))}, token {token + 1} of {len(self.tokens)},"
-        if not since:
-            return f"{quoted(name)}: it is at {where}, from the first token on"
-        return f"{quoted(name)}: {at} it moved to {where}, and stayed there"
+        at = (
+            f"{quoted(visible(self.tokens[token]))}, token {token + 1} of {len(self.tokens)}," if since else "the start"
+        )
+        return f"{quoted(name)}: from {at} on it is more likely than not at {where}"
 
     def page_view(self) -> View | None:
         """The text, its path through the centroids, and its moves among them as a graph; None without a move."""

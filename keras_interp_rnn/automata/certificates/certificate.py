@@ -31,7 +31,15 @@ from keras_interp_rnn.automata.certificates import _kernels, _proved, proof
 from keras_interp_rnn.automata.certificates._deployed import Deployed, deployed, network_of
 from keras_interp_rnn.automata.certificates._proved import Proved
 from keras_interp_rnn.automata.certificates.proof import Proof
-from keras_interp_rnn.automata.machines import DFA, MooreMachine, Word, numbered_states, short_words, tomita
+from keras_interp_rnn.automata.machines import (
+    DESCRIPTIONS,
+    DFA,
+    MooreMachine,
+    Word,
+    numbered_states,
+    short_words,
+    tomita,
+)
 from keras_interp_rnn.automata.networks import Extraction, extract_exactly, open_acceptor
 
 EPSILONS = np.logspace(-9, np.log10(0.45), 56)  # all are tried; any that gives a proof will do
@@ -244,7 +252,7 @@ def _named(automaton: MooreMachine) -> str:
     if isinstance(automaton, DFA) and {*automaton.alphabet} == {"0", "1"}:
         for number in range(1, 8):
             if automaton.equivalent(tomita(number)):
-                return f"Tomita's automaton {number}"
+                return f"Tomita's automaton {number}, “{DESCRIPTIONS[number]}”"
     symbols = ", ".join(visible(str(symbol)) for symbol in automaton.alphabet[:6])
     return f"the automaton over {symbols}{' ...' if len(automaton.alphabet) > 6 else ''}"
 

@@ -5,7 +5,7 @@ from keras_interp_rnn.automata.machines.dfa import DFA, automaton_of
 from keras_interp_rnn.automata.machines.drawing import CIRCLE, RING, State, label_of_edge, numbered_states, picture
 from keras_interp_rnn.automata.machines.edits import MIN_WORDS, Edit, smallest_edit
 from keras_interp_rnn.automata.machines.graphs import MISSING, breadth_first
-from keras_interp_rnn.automata.machines.languages import tomita
+from keras_interp_rnn.automata.machines.languages import DESCRIPTIONS, tomita
 from keras_interp_rnn.automata.machines.moore import MooreMachine, counts_of_transitions, unsupported
 from keras_interp_rnn.automata.machines.showing import Transitions
 from keras_interp_rnn.automata.machines.showing import in_words as transitions_in_words
@@ -22,6 +22,7 @@ from keras_interp_rnn.automata.machines.words import (
 
 __all__ = [
     "CIRCLE",
+    "DESCRIPTIONS",
     "DFA",
     "MIN_WORDS",
     "MISSING",

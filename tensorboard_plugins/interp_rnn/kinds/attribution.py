@@ -16,7 +16,7 @@ rows; reason, why this method was used, and what limited it; masked, the tokens 
 their number, by default 0; features_left_out, whether they are too many for a page; feature_names, their names;
 classes, the names of both classes between which a single output decides, that of the output last; scale, the largest
 share of all texts that were explained together; label, the name of the true class, and wrong, whether the network says
-another.
+another, where that is not seen from the outputs.
 """
 
 from __future__ import annotations

@@ -37,17 +37,18 @@ export function widthOf(text, font) {
  * tallest bar). */
 export function strip(tokens, options) {
   const {width, outputs = [], format, noun = 'token', floor = 0, base: start = null} = options;
-  const beside = outputs.length && width >= 720;
-  const across = beside ? width - BESIDE : width;
+  const wideEnough = outputs.length && width >= 720;
   const [, size, tall] = SIZES.find(([most]) => tokens.length <= most);
   const letters = tokens.every(({name}) => single(name));
   const numbered = tokens.map(({value}) => format(value ?? 0));
   const label = LETTER * Math.max(...numbered.map((text) => text.length)) + GAP;
-  const room = label * tokens.length <= across; // for every label
+  const room = label * tokens.length <= (wideEnough ? width - BESIDE : width); // for every label
   const look = {size, tall, letters, label: room ? label : 0, font: `${size}px ${letters ? MONO : SANS}`, start, turned: fromTheRight(tokens.map(({name}) => name)),
     limit: Math.max(floor, Math.abs(start?.value ?? 0), ...tokens.map(({value, margin = 0}) => Math.abs(value ?? 0) + margin), 1e-9)};
   const labelled = new Set(room ? [...tokens.keys()].filter((i) => reach(tokens[i].value, look) >= VISIBLE) : [...tokens.keys()].filter((i) => Math.abs(tokens[i].value ?? 0) > 0.15 * look.limit)
     .sort((a, b) => Math.abs(tokens[b].value) - Math.abs(tokens[a].value)).slice(0, LABELS));
+  const beside = wideEnough && !(wrapped(tokens, width - BESIDE, look).length > 1 && wrapped(tokens, width, look).length === 1); // or below, if the text then fits a line
+  const across = beside ? width - BESIDE : width;
   const lines = wrapped(tokens, across, look);
   const labels = lines.map((line) => spaced(line, tokens, look, labelled, format));
   const parts = [];
@@ -138,8 +139,8 @@ function drawLine(line, tokens, top, look, labels, across, {picked, onpick, onfo
       'data-token': i, 'data-tip': tip, 'aria-label': tip, 'aria-pressed': onpick ? String(i === picked) : null,
       onfocus: onfocus ? () => onfocus(i) : null, onclick: onpick ? () => onpick(i) : null, onkeydown: onpick ? (event) => press(event, () => onpick(i)) : null},
     h('rect', {x, y: top, width: wide, height: below + down - top, class: 'hit'}),
-    high >= VISIBLE ? h('rect', {...box, class: above ? 'for' : 'against', opacity: (0.35 + 0.65 * (high / look.tall)).toFixed(2)}) : null,
-    reach(tokens[i].margin, look) >= SEEN ? h('path', {class: 'interval', d: interval(x + wide / 2, tokens[i], look, text - 3, below)}) : null,
+    high >= VISIBLE ? h('rect', {...box, class: above ? 'for' : 'against', opacity: (tokens[i].margin > Math.abs(value) ? 0.2 : 0.35 + 0.65 * (high / look.tall)).toFixed(2)}) : null,
+    reach(tokens[i].margin, look) >= SEEN && (look.size > 20 || tokens[i].margin < Math.abs(value ?? 0)) ? h('path', {class: 'interval', d: interval(x + wide / 2, tokens[i], look, text - 3, below)}) : null,
     h('text', {x: x + wide / 2, y: text + size, 'text-anchor': 'middle', class: `${isSpace(name) ? 'faint ' : ''}name`, style: `font: ${look.font}`,
       textLength: !letters && widthOf(name, look.font) > wide - 4 ? wide - 8 : null, lengthAdjust: 'spacingAndGlyphs'}, name),
     labels.has(i) ? h('text', {key: 'value', x: labels.get(i).middle, y: above ? text - 7 - far - labels.get(i).raised : below + far + 12 + labels.get(i).raised, 'text-anchor': 'middle', class: `value ${above ? 'for' : 'against'}`}, format(value)) : null);

@@ -1,5 +1,6 @@
 // What all views draw with: elements, colours, line charts, maps.
 
+import {blank, isSpace} from './letters.js';
 import {h, patch} from './render.js';
 import {rangeOf, scale, shown} from './scales.js';
 
@@ -107,8 +108,7 @@ export function lines(series, options) {
     root.append(svg('line', {x1: left, x2: width - right, y1: y(tick), y2: y(tick), class: 'grid'}),
       svg('text', {x: left - 6, y: y(tick) + 4, 'text-anchor': 'end'}, shown(tick)));
   }
-  for (const tick of options.names ? spaced(options.names, x) : x.ticks({whole: options.wholeX})) {
-    const label = options.names ? cut(options.names[tick], 10) : shown(tick);
+  for (const [tick, label] of options.names ? spaced(options.names, x) : x.ticks({whole: options.wholeX}).map((one) => [one, shown(one)])) {
     const outside = x(tick) + 3.6 * label.length > width;
     root.append(svg('text', {x: outside ? width : x(tick), y: height - bottom + 16, 'text-anchor': outside ? 'end' : 'middle'}, label));
   }
@@ -157,12 +157,19 @@ export function cut(text, most) {
 const LETTER = 7.2; // width of a digit, and of most letters
 const EVERY = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 
-/** The places on an axis whose names have room, from the left; of numbers those of one distance. */
+/** The places on an axis whose names have room, with these names, from the left; of numbers those of one distance, and of letters that
+ * have no room their words. */
 function spaced(names, x) {
   if (names.length > 1 && names.every((name, i) => Number(name) === Number(names[0]) + i)) {
     const room = LETTER * (Math.max(...names.map((name) => name.length)) + 1);
     const every = EVERY.find((one) => one * (x(1) - x(0)) >= room) ?? names.length;
-    return [...names.keys()].filter((i) => every === 1 || Number(names[i]) % every === 0);
+    return [...names.keys()].filter((i) => every === 1 || Number(names[i]) % every === 0).map((i) => [i, names[i]]);
+  }
+  if (names.length > 1 && !blank(names) && x(1) - x(0) < LETTER + 0.5) {
+    const starts = [...names.keys()].filter((i) => !isSpace(names[i]) && (i === 0 || isSpace(names[i - 1])));
+    const word = (i) => names.slice(i, names.findIndex((name, j) => j > i && isSpace(name)) >>> 0).join('');
+    const room = (i, next) => Math.floor((x(next ?? names.length - 1) - x(i)) / LETTER) - 1;
+    return starts.map((i, w) => [i, word(i).slice(0, Math.max(0, room(i, starts[w + 1])))]).filter(([, text]) => text);
   }
   const kept = [];
   let end = -Infinity;
@@ -170,7 +177,7 @@ function spaced(names, x) {
     const letters = cut(name, 10).length;
     const half = (LETTER / 2) * letters;
     if (x(i) - half < end) return;
-    kept.push(i);
+    kept.push([i, cut(name, 10)]);
     end = x(i) + half + (letters > 1 ? 4 : 0.5);
   });
   return kept;
@@ -196,7 +203,7 @@ export function heatMap(rows, columns, options) {
   root.append(svg('rect', {...box, class: 'frame'}));
   const every = Math.max(1, Math.ceil(14 / high));
   rows.forEach((name, r) => r % every === 0 && root.append(svg('text', {x: left - 6, y: above + (r + 0.5) * high + 4, 'text-anchor': 'end'}, cut(name, Math.floor((left - 6) / 7)))));
-  for (const c of spaced(columns, (at) => left + (at + 0.5) * wide)) root.append(svg('text', {x: left + (c + 0.5) * wide, y: height - 5, 'text-anchor': 'middle'}, cut(columns[c], 10)));
+  for (const [c, text] of spaced(columns, (at) => left + (at + 0.5) * wide)) root.append(svg('text', {x: left + (c + 0.5) * wide, y: height - 5, 'text-anchor': 'middle'}, text));
   (texts ?? []).forEach((text, c) => root.append(svg('text', {x: left + (c + 0.5) * wide, y: above + high / 2 + 4, 'text-anchor': 'middle'}, text)));
   const {row, column} = chosen;
   if (row !== undefined) root.append(svg('rect', {x: left, y: above + row * high, width: across, height: high, fill: 'none', class: 'chosen'}));

@@ -11,6 +11,12 @@ export async function open(modules) {
   const places = Object.fromEntries(Object.entries(modules).map(([name, module]) => [name, {...module, kinds: views[name]}]));
   window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
   await start({places, folders, source: recorded(runs, losses), host});
+  if (window.parent !== window) new ResizeObserver(tellHeight).observe(document.body);
+}
+
+/** A page in a frame tells the page around it how high it is. */
+function tellHeight() {
+  window.parent.postMessage({interpRnnHeight: Math.ceil(document.body.offsetHeight)}, '*');
 }
 
 /** What is looked at is kept behind the # of the address, so that a link opens it again. */

@@ -44,6 +44,7 @@ export async function draw(body, page) {
   const labelOf = (ids) => labels[series.outputs[ids.reduce((at, id) => series.transitions[at][id], series.start)]];
 
   function show() {
+    plain.querySelector('table')?.toggleAttribute('hidden', !questions.length);
     cells.forEach((cell, i) => patch(cell, choice(questions[i])));
     patch(own, ownWords());
     patch(answers, written());

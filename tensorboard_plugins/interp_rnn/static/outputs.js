@@ -1,7 +1,7 @@
 // What a network says: probabilities of its outputs, and the sentence about a reading.
 
 import {h} from './render.js';
-import {percent, ROUNDING, shown, signedColumn} from './scales.js';
+import {column, percent, ROUNDING, shown, signedColumn} from './scales.js';
 import {brief} from './bars.js';
 import {blank, isolated, isSpace, spoken} from './letters.js';
 
@@ -201,7 +201,7 @@ export function sentence(run, reading, symbols, lead, pair) {
   const one = second === undefined;
   const strong = (text) => h('b', {class: !one && order[0] === first ? 'for' : null}, text);
   const compared = one || (!values && order[0] === first && order[1] === second) ? '' : ` for ${quoted(brief(outputs[first]))} over ${quoted(brief(outputs[second]))}`;
-  const ending = [reading.wrong ? [', and ', h('b', {class: 'against'}, 'is wrong'), `: the label is ${quoted(reading.label)}`] : '', strongest(reading, symbols, lead, pair, compared), '.'];
+  const ending = [reading.wrong ? [', and ', h('b', {class: 'error'}, 'is wrong'), `: the label is ${quoted(reading.label)}`] : '', strongest(reading, symbols, lead, pair, compared), '.'];
   if (one && verdict) return [who, strong(all[0] > 0.5 ? ' accepts' : ' rejects'), ' the word', ...ending];
   if (one && reading.classes) {
     const part = reading.probability(first);
@@ -209,7 +209,11 @@ export function sentence(run, reading, symbols, lead, pair) {
     return [who, ' says ', strong(quoted(said)), `, ${percent(sure, 0)} sure (${reading.quantity} of ${quoted(outputs[first])} ${shown(reading.outcome(first))})`, ...ending];
   }
   if (one) return [who, ' says ', strong(value(reading, first)), (reading.quantity || reading.of || values || quoted(outputs[first]) !== outputs[first]) && outputs[first] !== 'the output' ? ` for ${quoted(outputs[first])}` : '', ...ending];
-  if (values) return [who, ' says ', strong(`${value(reading, first)} for ${quoted(outputs[first])}`), `, ${value(reading, second)} for ${quoted(outputs[second])}`, ...ending];
+  if (values) {
+    const number = column([first, second].map((o) => reading.logits(o)));
+    const of = (o) => (reading.quantity ? value(reading, o) : number(reading.logits(o)));
+    return [who, ' says ', strong(`${of(first)} for ${quoted(outputs[first])}`), `, ${of(second)} for ${quoted(outputs[second])}`, ...ending];
+  }
   if (reading.odds) return [who, ' says ', strong(quoted(outputs[order[0]])), `, ${value(reading, order[0])}`, ...ending];
   if (verdict) return [who, ' says ', strong(quoted(outputs[order[0]])), ...ending];
   const [[winner, part]] = ranked(outputs, all, others ? 1 - others.probability : 1);
@@ -238,12 +242,14 @@ function strongest(reading, symbols, lead, pair, compared) {
   if (!/[1-9]/.test(numbers.length ? format(numbers[most]) : '')) return '';
   const place = (i) => placeOf(symbols, i, noun);
   const margin = (i) => errorOf(reading, [i], pair);
-  const value = (i) => withUnit(withMargin(numbers[i], margin(i), format), reading);
+  const alike = (i) => numbers.filter((number, other) => other !== i && Math.sign(number) === Math.sign(numbers[i]) && format(number) === format(numbers[i])).length;
+  const value = (i) => `${withUnit(withMargin(numbers[i], margin(i), format), reading)}${alike(i) ? `, as ${alike(i)} other${alike(i) === 1 ? '' : 's'}` : ''}`;
   if (reading.of) return `; ${place(reading.picked)} acts most with ${place(most)} (${value(most)})`;
   if (would) {
     const by = withUnit(format(Math.abs(numbers[most])).slice(1), reading);
     const verb = numbers[most] > 0 ? 'lower' : 'raise';
-    return `; ${would} ${place(most)} would ${verb} ${one ? 'it' : `the lead${compared}`} most, by ${by}${kind === 'replaced' ? ' on average' : ''}`;
+    const tied = alike(most) ? `, as ${alike(most)} other${alike(most) === 1 ? '' : 's'} would` : '';
+    return `; ${would} ${place(most)} would ${verb} ${one ? 'it' : `the lead${compared}`} most, by ${by}${kind === 'replaced' ? ' on average' : ''}${tied}`;
   }
   /** Whether the intervals tell the largest from all others. */
   const unsure = (best, size) => (numbers.some((_, i) => i !== best && size(numbers[i]) + margin(i) > size(numbers[best]) - margin(best)) && margin(best) ? ', as far as the intervals tell' : '');

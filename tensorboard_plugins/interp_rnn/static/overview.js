@@ -11,7 +11,7 @@ export const about = 'What every run says, in a sentence.';
 export const example = logging;
 
 const DRAWN = 6; // runs with a card each
-const BARS = 300; // width of those of a line
+const BARS = 480; // width of those of a line
 const GROUPS = 12; // most groups of runs
 
 export async function draw(body, page) {
@@ -45,7 +45,7 @@ export async function draw(body, page) {
   const lossOf = (name) => losses[name]?.validation ?? losses[name]?.train ?? null;
   const names = page.runs.map(({name}) => name);
   const some = (of) => names.some((name) => of(name) !== null);
-  const lossName = names.some((name) => losses[name]?.validation !== undefined) ? 'loss of the validation' : 'loss';
+  const lossName = names.some((name) => losses[name]?.validation !== undefined) ? 'validation loss' : 'loss';
 
   /** What the lines can be ordered by. */
   const ordersOf = (used) => [
@@ -84,12 +84,36 @@ export async function draw(body, page) {
     return [
       h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, told(used)),
       h('div', {class: 'controls', key: 'controls'}, select('Order by', 'order', orders, order), groupings.length > 1 ? select('Group by', 'group', groupings, grouping) : null),
+      legend(used),
       h('div', {class: 'scroll', key: 'table', role: 'region', 'aria-label': 'all runs', tabindex: 0}, h('table', {class: 'runs'},
-        h('thead', {}, h('tr', {}, h('th', {scope: 'col', class: 'text'}, 'run'), some(lossOf) ? h('th', {key: 'loss', scope: 'col'}, lossName) : null,
-          used.map(([place, {title: called}]) => h('th', {key: place, scope: 'col', class: 'text'}, called)))),
+        h('thead', {}, h('tr', {}, h('th', {scope: 'col', class: 'words'}, 'run'), some(lossOf) ? h('th', {key: 'loss', scope: 'col'}, lossName) : null,
+          used.map(([place, {title: called}]) => h('th', {key: place, scope: 'col', class: 'words'}, h('span', {class: 'more'}, called), heading(place))))),
         groups.map((name) => group(name, sorted.filter((member) => grouping.of(member) === name))))),
     ];
   }
+
+  /** The names of the tokens above the bars, if all lines are of one text. */
+  function heading(place) {
+    const cards = names.map((name) => cardOf(name, place)).filter(Boolean);
+    return cards.length && cards.every(({of}) => of !== undefined && of === cards[0].of) ? cards[0].names?.(barsWidth()) : null;
+  }
+
+  /** The output for which the bars of all lines speak: the label where there is one, or the answer that most runs give. */
+  function spokenFor(place) {
+    const cards = names.map((name) => cardOf(name, place)).filter((card) => card?.bars);
+    const times = new Map();
+    for (const {label, short} of cards) times.set(label ?? short, (times.get(label ?? short) ?? 0) + 1);
+    return [...times].sort((a, b) => b[1] - a[1])[0]?.[0];
+  }
+
+  /** What the bars are. */
+  function legend(used) {
+    const [place] = used.find(([name]) => names.some((one) => cardOf(one, name)?.bars)) ?? [];
+    if (!place) return null;
+    return h('p', {class: 'note', key: 'legend'}, 'Bars: ', h('b', {class: 'for'}, 'blue'), ` speaks for ${quoted(spokenFor(place) ?? '')}, `, h('b', {class: 'against'}, 'orange'), ' against it; all runs on one scale.');
+  }
+
+  const barsWidth = () => Math.min(BARS, Math.max(90, width - 420));
 
   function line(name, used) {
     const number = column(names.map(lossOf).filter((loss) => loss !== null));
@@ -99,7 +123,7 @@ export async function draw(body, page) {
         const card = cardOf(name, place);
         if (!card) return h('td', {key: place}, found.has(name) ? '–' : '…');
         const words = `${isolated(card.short)}${typeof card.sure === 'number' ? ` ${percent(card.sure, 0)}` : ''}`;
-        return h('td', {key: place, class: 'text'}, opening(name, place, words), card.bars?.(Math.min(BARS, Math.max(90, width - 420)), scaleOf(place, card.unit)) ?? null);
+        return h('td', {key: place, class: 'words'}, opening(name, place, [words, card.wrong === undefined || card.label === undefined ? null : card.wrong ? h('b', {class: 'error'}, ' ✗ wrong') : h('b', {class: 'good'}, ' ✓')]), card.bars?.(barsWidth(), scaleOf(place, card.unit), spokenFor(place)) ?? null);
       }));
   }
 
@@ -113,7 +137,10 @@ export async function draw(body, page) {
     for (const {short} of said) answers.set(short, (answers.get(short) ?? 0) + 1);
     const texts = new Set(said.map(({of}) => of));
     const counted = [...answers].sort((a, b) => b[1] - a[1]).slice(0, 4).map(([name, times], i) => `${times}${i ? '' : ` read${times === 1 ? 's' : ''} ${texts.size === 1 ? quoted(said[0].of) : 'their text'} as`} ${quoted(name)}`);
-    return `${count}: ${counted.join(', ')}${answers.size > 4 ? `, and ${answers.size - 4} other answers` : ''}.`;
+    const labels = new Set(said.map(({label}) => label));
+    const wrong = said.filter((card) => card.wrong).length;
+    const truth = labels.size === 1 && !labels.has(undefined) ? ` The label is ${quoted([...labels][0])}: ${wrong} ${wrong === 1 ? 'is' : 'are'} wrong.` : '';
+    return `${count}: ${counted.join(', ')}${answers.size > 4 ? `, and ${answers.size - 4} other answers` : ''}.${truth}`;
   }
 
   paint();

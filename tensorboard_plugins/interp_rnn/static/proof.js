@@ -8,7 +8,7 @@ import {networkOf} from './machine.js';
 import {quoted} from './outputs.js';
 import {unpacked} from './packed.js';
 import {h, patch} from './render.js';
-import {column} from './scales.js';
+import {signedColumn} from './scales.js';
 import {turns, walk} from './waterfall.js';
 
 export const title = 'Test set against proof';
@@ -31,6 +31,7 @@ export async function draw(body, page) {
   const lengthened = first([...begin, ...Array(LONGEST).fill(again)]).slice(begin.length);
   const name = (ids) => (ids.length ? ids.map((id) => series.alphabet[id]).join(blank(series.typed.map((id) => series.alphabet[id]))) : 'the empty word');
   const answer = (value) => series.classes[Number(value > 0)];
+  const look = (value) => (value > 0 ? 'for' : 'against'); // a colour for each answer
   const accepts = (ids) => proved.outputs[ids.reduce((at, id) => proved.transitions[at][id], proved.start)];
   let found = null; // words that fool the network, the shortest first
 
@@ -60,9 +61,9 @@ export async function draw(body, page) {
     const value = outputs[ids.length];
     const right = accepts(ids);
     const wrong = (value > 0) !== right;
-    const number = column([value]);
-    patch(above, h('h2', {class: 'headline', 'aria-live': 'polite'}, `Right on all ${series.tested.toLocaleString('en')} words of its test set, and of ${ids.length > SHOWN ? `a word of ${ids.length} symbols` : quoted(name(ids))} it says `,
-      h('b', {class: wrong ? 'against' : 'for'}, answer(value)), wrong ? ', which is wrong.' : ', which is right.'),
+    const number = signedColumn([value]);
+    patch(above, h('h2', {class: 'headline', 'aria-live': 'polite'}, `Right on all ${series.tested.toLocaleString('en')} words of its test set, and on ${ids.length > SHOWN ? `a word of ${ids.length} symbols` : quoted(name(ids))} it answers `,
+      h('b', {class: look(value)}, answer(value)), ', which is ', wrong ? h('b', {class: 'error'}, 'wrong') : 'right', '.'),
     h('p', {class: 'note'}, series.rule),
     h('label', {class: 'typed'}, 'Type a word', h('input', {type: 'text', value: state.word ?? '', spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off', 'aria-describedby': 'strays', oninput: (event) => {
       state.word = event.target.value;
@@ -76,14 +77,14 @@ export async function draw(body, page) {
       h('button', {type: 'button', onclick: search}, found?.length ? 'Find another word that fools it' : 'Find a word that fools it'),
       h('span', {class: 'note', role: 'status'}, found ? `${found.length.toLocaleString('en')} found: all words of at most ${ALL} symbols were tried, and longer ones that repeat a part.` : '')),
     h('div', {class: 'two'},
-      h('section', {class: 'panel'}, h('h3', {}, network), h('p', {class: 'verdict'}, h('b', {class: wrong ? 'against' : 'for'}, answer(value)), ` (log-odds ${number(value)})`),
+      h('section', {class: 'panel'}, h('h3', {}, network), h('p', {class: 'verdict'}, h('b', {class: look(value)}, answer(value)), wrong ? h('b', {class: 'error'}, ' ✗') : h('b', {class: 'good'}, ' ✓'), ` log-odds ${number(value)}`),
         h('p', {class: 'note'}, `${wrong ? 'Wrong' : 'Right'} here. ${series.test}`)),
-      h('section', {class: 'panel'}, h('h3', {}, proved.name), h('p', {class: 'verdict'}, h('b', {class: 'for'}, answer(right ? 1 : -1))),
+      h('section', {class: 'panel'}, h('h3', {}, proved.name), h('p', {class: 'verdict'}, h('b', {class: look(right ? 1 : -1)}, answer(right ? 1 : -1)), h('b', {class: 'good'}, ' ✓')),
         h('p', {class: 'good'}, 'Right here, and proved to be right on every word of any length.'),
         h('details', {}, h('summary', {}, 'The proof, and what it assumes'), proved.said.map((line) => h('p', {}, line))))));
     patch(below,
-      h('figure', {}, h('figcaption', {}, `The network on ${name(begin)} and so many times ${name([again])}: above 0 it says ${quoted(series.classes[1])}, which is wrong for each of these words`),
-        lines([{name: 'log-odds', color: 'var(--against)', width: 2, points: [...lengthened].map((one, i) => [i, one])}, {name: 'the line between both answers', color: 'var(--faint)', dashed: true, points: [[0, 0], [LONGEST, 0]]}], {
+      h('figure', {}, h('figcaption', {}, `${network[0].toUpperCase()}${network.slice(1)}, on ${name(begin)} and so many times ${name([again])}: above 0 it answers ${quoted(series.classes[1])}, which is wrong for each of these words`),
+        lines([{name: 'log-odds', color: 'var(--ink)', width: 2, points: [...lengthened].map((one, i) => [i, one])}, {name: 'the line between both answers', color: 'var(--faint)', dashed: true, points: [[0, 0], [LONGEST, 0]]}], {
           x: `how often ${name([again])} comes`, y: 'log-odds', wholeX: true, width: Math.max(260, Math.min(page.width(), 900)), height: 220, label: `log-odds of the network over the length of the word`, at: Math.max(0, n), onpick: (step) => choose([...begin, ...Array(step).fill(again)])})),
       ids.length && ids.length <= SHOWN ? h('figure', {}, h('figcaption', {}, mind(outputs, ids)),
         walk(ids.map((id) => ({name: series.alphabet[id]})), [...outputs], 0, {width: Math.max(260, page.width()), sides: [series.classes[1], series.classes[0]], format: (step) => number(step), noun: 'symbol'})) : null,

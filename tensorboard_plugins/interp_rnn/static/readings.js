@@ -69,12 +69,14 @@ function attributed(series, {shape: [, K], values: numbers}) {
   const said = row(1);
   const outcome = values ? said : other ?? (before ? (o) => Math.log(said(o)) : said);
   const odds = unit === 'log-odds';
+  const both = K === 1 && odds ? classes : undefined;
+  const answer = both ? both[Number(outcome(0) >= 0)] : names[[...names.keys()].reduce((best, o) => (outcome(o) > outcome(best) ? o : best), 0)];
   return {
     kind: method === 'shapley' ? 'average' : method === 'occlusion' ? 'taken' : 'share', method, reason, noun, outputs: names, tokens: T, value: (i, o) => numbers[(i + 2) * K + o],
     quantity: before ? '' : unit, unit: suffixOf(unit),
     error: errors && numbers.subarray(uncertain * K, (uncertain + T) * K).some((one) => one > 0) ? (i, o) => INTERVAL * numbers[(uncertain + i) * K + o] : null,
     features, featureNames: series.feature_names, feature: (i, f, o) => numbers[(T + 3 + i * features + f) * K + o], leftOut: series.features_left_out, masked: series.masked,
-    rest: [[`the output without any ${noun}`, row(T + 2)]], outcome, odds, scale, label, wrong, classes: K === 1 && odds ? classes : undefined,
+    rest: [[`the output without any ${noun}`, row(T + 2)]], outcome, odds, scale, label, wrong: wrong ?? (label !== undefined && answer !== label), classes: both,
     probability: unit === 'probability' ? outcome : values ? other : single && !odds ? null : said,
     logits: values || single || odds ? outcome : (o) => Math.log(said(o)),
     asRead: series.as_read ? (t, o) => numbers[(reading + t) * K + o] : null,

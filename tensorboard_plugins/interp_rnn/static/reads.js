@@ -89,7 +89,7 @@ export async function drawTexts(body, page, texts, {folded = false} = {}) {
     }));
     if (!page.current() || step !== state.step) return;
     const rows = () => [['text', 'position', 'token', 'bar'], ...lines.flatMap(({name, line}) => line.rows(name))];
-    patch(body, choosers(), h('p', {class: 'note', key: 'scale'}, 'All bars have one scale.'), stacked(lines, Math.max(260, page.width() - 34)),
+    patch(body, choosers(), h('p', {class: 'note', key: 'scale'}, lines[0].line.note, ' ', h('b', {class: 'for'}, 'Blue'), ' raised it, ', h('b', {class: 'against'}, 'orange'), ' lowered it; all on one scale.'), stacked(lines, Math.max(260, page.width() - 34)),
       h('div', {key: 'downloads'}, page.downloads(() => [...body.querySelectorAll('svg.strip')], rows, {file: `${all.length} texts`})),
       traceable() ? traceFold(page, text().traces[0], body.clientWidth, () => page.current() && show()) : null);
   }
@@ -176,7 +176,7 @@ export async function drawTexts(body, page, texts, {folded = false} = {}) {
       masked.size && !reading.of ? ` ${masked.size} masked ${reading.noun}${masked.size === 1 ? ' is' : 's are'} not read.` : '',
       reading.others ? ` Of ${reading.outputs.length + reading.others.count} outputs, the ${reading.outputs.length} ${reading.values ? 'largest' : 'most probable'} have terms here${reading.others.probability === null ? '' : `; the others have ${percent(reading.others.probability)} together`}.` : ''),
       near ? h('p', {class: 'note', key: 'near'}, near) : null,
-      reading.reason ? h('p', {class: 'note', key: 'reason'}, `Why this method: ${reading.reason}.`) : null,
+      whyOf(reading) ? h('p', {class: 'note', key: 'reason'}, `Why this method: ${whyOf(reading)}.`) : null,
       h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, noun: reading.noun, opened, base: baseOf(reading, pair, format), floor: floorOf(reading, pair),
         onpick: reading.of ? pick : asks ? (i) => choose({picked: i === picked ? null : i}) : null, onfocus: reading.of ? pick : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
         outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))})),
@@ -371,6 +371,9 @@ function preview({symbols, vectors}) {
   const text = symbols.slice(0, 60).join(blank(symbols));
   return text.length > 44 || symbols.length > 60 ? `${text.slice(0, 43)}…` : text;
 }
+
+/** Why a method was used, unless it was asked for. */
+const whyOf = ({reason = ''}) => (reason ?? '').replace(/^it was asked for[;,]? ?/, '');
 
 /** The name of a word, without the space that it begins with. */
 function nameOf(symbols) {

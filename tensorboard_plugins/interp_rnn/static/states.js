@@ -356,7 +356,7 @@ function shortest(graph) {
 function exampleWords(graph, onword) {
   const states = new Map(graph.states.map((state) => [state.id, state]));
   const answer = ({accepting, output}) => output ?? {true: 'accepted', false: 'rejected'}[accepting];
-  const wanted = [...new Set(graph.states.map(answer))].filter((one) => one !== undefined).slice(0, ANSWERS);
+  const wanted = [...new Set(graph.states.map(answer))].filter((one) => one !== undefined).sort().slice(0, ANSWERS);
   const found = new Map(wanted.map((one) => [one, []]));
   const symbols = [...new Set(graph.edges.flatMap(({symbols: all}) => all.map(([name]) => name)))].sort();
   const next = new Map(graph.edges.flatMap(({from, to, symbols: all}) => all.map(([name]) => [`${from} ${name}`, to])));
@@ -368,7 +368,7 @@ function exampleWords(graph, onword) {
     queue.push(...symbols.map((name) => ({word: [...word, name], at: next.get(`${at} ${name}`)})).filter((one) => one.at !== undefined));
   }
   const button = (word) => html('button', {type: 'button', class: 'more', 'aria-label': `read ${quoted(word)}`, onclick: () => onword(word.map((name) => (name === '␣' ? ' ' : name)).join(blank(word)))}, isolated(word.join(blank(word))));
-  return [...found].filter(([, words]) => words.length).flatMap(([one, words]) => [`${one}: `, ...words.flatMap((word) => [button(word), ' ']), '  ']);
+  return [...found].filter(([, words]) => words.length).map(([one, words]) => html('span', {class: 'example'}, `${one}: `, ...words.flatMap((word) => [button(word), ' '])));
 }
 
 function rows(graph, step) {

@@ -104,7 +104,7 @@ function inside({values, shape: [time, entries]}, trace, page, width, repaint) {
     page.downloads((at) => at.closest('details').querySelector('svg'), () => rows(names, steps, quantities, at, noun), {file: `trace ${names.join(blank(names))}`}),
     h('div', {class: 'maps'}, quantities.map(([name, count], q) => h('figure', {key: name},
       mapOf(name, count === units ? order : [...Array(count).keys()], steps.map((t) => (i) => at(q, i, t)), names, {
-        chosen: unit, width: Math.min(width, 520), onpick: count === units ? choose : null, noun, place: (t) => `after ${placeOf(names, t, noun)}`,
+        chosen: unit, width: quantities.length === 1 ? width : Math.min(width, 520), onpick: count === units ? choose : null, noun, place: (t) => `after ${placeOf(names, t, noun)}`,
       })))),
   ];
 }

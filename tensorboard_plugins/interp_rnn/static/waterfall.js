@@ -9,6 +9,7 @@ const SANS = "Roboto, 'Helvetica Neue', Arial, system-ui, sans-serif";
 const FONT = `13px ${SANS}`;
 const MOST = 80; // tokens with names; of more, the line alone
 const LABELS = 7;
+const FIRST = 3; // of them, which may lie on a bar
 const TALL = 13; // of a label
 const MATTERS = 0.06; // of the largest step
 const HIGH = 150;
@@ -16,6 +17,7 @@ const MARGIN = 18; // above and below
 const SIDE = 12; // of the names of both sides, to the drawing
 const END = 56; // of the last value
 const CUT = 16; // letters of a name that is turned
+const ROOMY = 16; // width of a step, below which only steps with a number have names
 
 /** A drawing, a description.
  * tokens: [{name, off}]; at: values[t], after the first t tokens; line: the value that divides both sides, null for none;
@@ -32,7 +34,10 @@ export function walk(tokens, at, line, {width, sides, format, noun}) {
   const bottom = HIGH + 2 * MARGIN;
   const end = x(tokens.length);
   const below = !named ? 4 : turned ? 12 + 0.77 * Math.max(...tokens.map(({name}) => widthOf(short(name), FONT))) : 22;
-  const labels = labelled(tokens, at, (t) => [x(t) + wide / 2, at[t + 1] >= at[t] ? y(at[t + 1]) - 5 : y(at[t + 1]) + 14], format);
+  const bar = (t) => ({from: x(t), to: x(t) + wide, top: Math.min(y(at[t]), y(at[t + 1])), bottom: Math.max(y(at[t]), y(at[t + 1]))});
+  const labels = labelled(tokens, at, (t) => [x(t) + wide / 2, at[t + 1] >= at[t] ? y(at[t + 1]) - 5 : y(at[t + 1]) + 14], bar, format);
+  const has = (t) => named && (wide >= ROOMY || labels.has(t)); // a name
+
   const zero = line === null ? null : y(line);
   return h('svg', {viewBox: `0 0 ${Math.ceil(across)} ${Math.ceil(bottom + below)}`, width: Math.ceil(across), height: Math.ceil(bottom + below), class: 'walk', role: 'img',
     'aria-label': `from ${shown(at[0])} to ${shown(at[at.length - 1])} over ${tokens.length} ${noun}s`},
@@ -50,7 +55,7 @@ export function walk(tokens, at, line, {width, sides, format, noun}) {
     return h('g', {key: t, class: `step${off ? ' off' : ''}`, 'data-step': t, 'data-tip': says},
       h('rect', {x: x(t), y: 0, width: wide, height: bottom + below, class: 'hit'}),
       h('rect', {x: x(t) + Math.min(4, wide / 6), width: Math.max(1, wide - 2 * Math.min(4, wide / 6)), y: Math.min(from, to), height: Math.max(0.75, Math.abs(to - from)), rx: 1, class: at[t + 1] >= at[t] ? 'for' : 'against'}),
-      named ? h('text', {key: 'name', class: 'name', style: `font: ${FONT}`, ...(turned ? {transform: `translate(${(middle + 4).toFixed(1)} ${bottom + 12}) rotate(-50)`, 'text-anchor': 'end'} : {x: middle, y: bottom + 14, 'text-anchor': 'middle'})}, turned ? short(name) : name) : null,
+      has(t) ? h('text', {key: 'name', class: 'name', style: `font: ${FONT}`, ...(turned ? {transform: `translate(${(middle + 4).toFixed(1)} ${bottom + 12}) rotate(-50)`, 'text-anchor': 'end'} : {x: middle, y: bottom + 14, 'text-anchor': 'middle'})}, turned ? short(name) : name) : null,
       labels.has(t) ? h('text', {key: 'value', x: labels.get(t)[0], y: labels.get(t)[1], 'text-anchor': 'middle', class: `value ${at[t + 1] >= at[t] ? 'for' : 'against'}`}, format(at[t + 1] - at[t])) : null);
   }),
   h('circle', {key: 'end', cx: end + 4, cy: y(at[at.length - 1]), r: 4, class: line === null ? 'other' : at[at.length - 1] >= line ? 'for' : 'against'}),
@@ -59,8 +64,8 @@ export function walk(tokens, at, line, {width, sides, format, noun}) {
 
 const short = (name) => shortened(name, CUT);
 
-/** The tokens whose steps have a number, and its place: the largest, and none upon another. */
-function labelled(tokens, at, placeOf, format) {
+/** The tokens whose steps have a number, and its place: the largest, none upon another or upon a bar. */
+function labelled(tokens, at, placeOf, bar, format) {
   const size = (t) => Math.abs(at[t + 1] - at[t]);
   const chosen = new Map();
   const least = MATTERS * Math.max(...tokens.map((_, t) => size(t)));
@@ -68,7 +73,9 @@ function labelled(tokens, at, placeOf, format) {
     if (chosen.size >= LABELS) break;
     const room = 7.2 * format(at[t + 1] - at[t]).length;
     const [x, y] = placeOf(t);
-    if ([...chosen.values()].every(([left, above]) => Math.abs(left - x) >= room || Math.abs(above - y) >= TALL)) chosen.set(t, [x, y]);
+    const meets = ({from, to, top, bottom}) => from < x + room / 2 - 2 && to > x - room / 2 + 2 && top < y && bottom > y - TALL + 3;
+    const free = [...chosen.values()].every(([left, above]) => Math.abs(left - x) >= room || Math.abs(above - y) >= TALL);
+    if (free && (chosen.size < FIRST || ![...tokens.keys()].some((other) => other !== t && meets(bar(other))))) chosen.set(t, [x, y]);
   }
   return chosen;
 }
