@@ -13,6 +13,7 @@ import xml.etree.ElementTree as ET
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_interp_rnn import callbacks, views
 from tensorboard_plugins.interp_rnn import schema
@@ -573,6 +574,57 @@ def test_numbers_and_drawings_are_saved(tab, tmp_path):
         assert image.shape[1] == 2 * width
         assert (image.min(axis=2) < 150).sum() > 100  # ink
         assert image[0, 0].min() > 240  # on paper
+
+
+def many_runs(folder):
+    """Eight runs of two units and four rates that read one text, with the losses that Keras logs; their answers."""
+    rng, answers = np.random.default_rng(0), {}
+    names = {"symbols": ["not", "good"], "outputs": ["no", "yes"], "unit": "logit", "both": True, "errors": False}
+    described = schema.metadata("attribution", method="shapley", label="yes", **names)
+    for i, (units, rate) in enumerate(itertools.product((4, 16), (1, 2, 3, 4))):
+        shares = rng.normal(size=(2, 2))
+        logits = shares.sum(axis=0)
+        probabilities = np.exp(logits) / np.exp(logits).sum()
+        rows = [[0, 1], probabilities, *shares, [0, 0], logits]
+        run = f"lstm-{units}/rate-{rate}"
+        write(folder / run / "attributions", "interp_rnn/attributions/text_0", np.array(rows, np.float32), described)
+        with tf.summary.create_file_writer(str(folder / run / "validation")).as_default():
+            tf.summary.scalar("epoch_loss", 8.0 - i, 0)
+        answers[run] = ("no", "yes")[int(logits.argmax())]
+    return answers
+
+
+def test_many_runs_are_a_table_in_order_and_in_groups(tmp_path):
+    answers = many_runs(tmp_path)
+
+    def shown():
+        return [one.text for one in opened.all("table.runs tbody tr[data-run] th")]
+
+    with opened_over(tmp_path) as opened:
+        opened.until(lambda: opened.one(".headline").text.startswith("8 runs: "))
+        wrong = list(answers.values()).count("no")
+        assert f"The label is “yes”: {wrong} {'is' if wrong == 1 else 'are'} wrong." in opened.one(".headline").text
+        assert shown() == [*answers][::-1]  # the lowest loss first
+        for row in opened.all("table.runs tbody tr[data-run]"):
+            said = row.find_element(By.CSS_SELECTOR, ".more").text
+            answer = answers[row.get_attribute("data-run")]
+            assert said.startswith(f"{answer} ")
+            assert said.endswith("✗ wrong" if answer == "no" else "✓")
+        opened.choice("Order by").select_by_visible_text("run")
+        opened.until(lambda: shown() == [*answers])
+        opened.choice("Group by").select_by_visible_text("part 2 of the name")
+        groups = opened.until(lambda: [one.text for one in opened.all("table.runs .group")])
+        assert groups == ["4: 4", "16: 4"]
+        opened.choice("Group by").select_by_visible_text("what Reads says")
+        counts = {answer: list(answers.values()).count(answer) for answer in sorted(set(answers.values()))}
+        opened.until(lambda: [one.text for one in opened.all(".group")] == [f"{a}: {n}" for a, n in counts.items()])
+        opened.all("table.runs .more")[-1].click()
+        opened.until(lambda: opened.all("svg.strip"))
+        run = opened.one("aside [aria-pressed=true]").text
+        other = next(name for name in answers if name != run)
+        opened.choice("Compare with").select_by_visible_text(other)
+        opened.until(lambda: len(opened.all("svg.strip")) == 2)
+        assert [one.text.split(" says ")[0] for one in opened.all(".card .headline")] == [run, other]
 
 
 def test_runs_and_tags_with_markup_are_text_and_paths_lead_nowhere(tmp_path):
