@@ -88,7 +88,7 @@ def pictures_of_pages(folder: Path) -> None:
     judge = keras.Sequential([critic.model, keras.layers.Activation("sigmoid")])
     splits = {
         ("first-look", 1280): analysis.contributions(presets.load("text-isan").model, TEXT),
-        ("words", 1000): analysis.attribution(judge, critic.encode(REVIEW)[None], alphabet=critic.alphabet),
+        ("words", 1000): analysis.attribution(judge, [REVIEW], alphabet=critic.alphabet, labels=["positive"]),
     }
     for (name, width), split in splits.items():
         page = folder / f"{name}.html"

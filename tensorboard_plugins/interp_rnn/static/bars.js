@@ -85,7 +85,7 @@ function wrapped(tokens, across, {letters, size, font, label, start: begun, turn
   };
   for (let i = 0; i < tokens.length; i++) {
     const wide = letters ? cell : Math.min(across, Math.max(NARROW[size], label, Math.ceil(widthOf(tokens[i].name, font)) + 10));
-    if (at + wide > across && places.length) {
+    if (at + wide > across + 0.01 && places.length) { // a sum of parts of the width
       const space = letters ? places.findLastIndex(([j]) => isSpace(tokens[j].name)) : -1;
       if (space > places.length / 2 && !isSpace(tokens[i].name)) { // a word begins on the next line
         places.length = space + 1;

@@ -368,7 +368,7 @@ function exampleWords(graph, onword) {
     queue.push(...symbols.map((name) => ({word: [...word, name], at: next.get(`${at} ${name}`)})).filter((one) => one.at !== undefined));
   }
   const button = (word) => html('button', {type: 'button', class: 'more', 'aria-label': `read ${quoted(word)}`, onclick: () => onword(word.map((name) => (name === '␣' ? ' ' : name)).join(blank(word)))}, isolated(word.join(blank(word))));
-  return [...found].filter(([, words]) => words.length).map(([one, words]) => html('span', {class: 'example'}, `${one}: `, ...words.flatMap((word) => [button(word), ' '])));
+  return [...found].filter(([, words]) => words.length).map(([one, words]) => html('span', {}, `${one}: `, ...words.flatMap((word) => [button(word), ' '])));
 }
 
 function rows(graph, step) {
