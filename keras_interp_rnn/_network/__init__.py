@@ -62,12 +62,13 @@ from keras_interp_rnn._network.recurrent import (
 )
 from keras_interp_rnn._network.text_layers import (
     TextLayerAlphabet,
+    as_strings,
     is_text,
 )
 from keras_interp_rnn._network.texts import (
     GivenAlphabet,
     alphabet_of,
-    as_typed,
+    batch_of,
     read_text,
     read_texts,
     resolve_alphabet,
@@ -87,7 +88,9 @@ __all__ = [
     "alphabet_of",
     "apply_head",
     "are_quantities",
-    "as_typed",
+    "as_strings",
+    "batch_of",
+    "is_text",
     "centroids_of",
     "check_logits",
     "check_one_output",

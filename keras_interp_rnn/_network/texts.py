@@ -10,7 +10,7 @@ The alphabet is the one that a user passes, else the one that a layer of the mod
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, SupportsInt
+from typing import Any, SupportsInt, cast
 
 import keras
 import numpy as np
@@ -140,30 +140,13 @@ def read_texts(given: Any, alphabet: Alphabet | None) -> Any:
     if not is_text(given):
         return given
     alphabet = _required(given, alphabet)
-    return alphabet.encode_batch(_batch_of(given, alphabet))
+    return alphabet.encode_batch(batch_of(given, alphabet))
 
 
-def _batch_of(given: Any, alphabet: Alphabet) -> Any:
+def batch_of(given: str | Sequence[str | Sequence[str]], alphabet: Alphabet) -> Sequence[str | Sequence[str]]:
     """Texts as a list of them, where one may be given by itself."""
     are_symbols = alphabet.split is None and not alphabet.is_characters and all(isinstance(x, str) for x in given)
-    return [given] if isinstance(given, str) or are_symbols else given
-
-
-def as_typed(
-    tokens: tuple[tuple[str, ...], ...], given: object, alphabet: Alphabet | None
-) -> tuple[tuple[str, ...], ...]:
-    """Names of the tokens of texts as they were given: symbols that the alphabet does not know by their own names."""
-    given = as_strings(given)
-    if alphabet is None or alphabet.unknown is None or not is_text(given):
-        return tokens
-    unknown, before = visible(str(alphabet.unknown)), int(alphabet.start is not None)
-
-    def named(row: tuple[str, ...], text: str | Sequence[str]) -> tuple[str, ...]:
-        symbols = [*(alphabet.split(text) if isinstance(text, str) and alphabet.split is not None else text)]
-        typed = [*row[:before], *(visible(str(symbol)) for symbol in symbols), *row[before + len(symbols) :]]
-        return tuple(new if name == unknown else name for name, new in zip(row, typed, strict=True))
-
-    return tuple(named(row, text) for row, text in zip(tokens, _batch_of(given, alphabet), strict=True))
+    return cast(Sequence[str | Sequence[str]], [given] if isinstance(given, str) or are_symbols else given)
 
 
 def _required(text: object, alphabet: Alphabet | None) -> Alphabet:

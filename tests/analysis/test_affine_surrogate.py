@@ -267,7 +267,7 @@ def test_the_saved_model_is_the_surrogate(tmp_path):
 def test_it_says_how_much_it_explains():
     model, word = embedded(keras.layers.GRU(4)), np.array([1, 2, 3, 4, 4, 3, 2, 1])
     text = str(analysis.affine_surrogate(model, word, num_runs=80))
-    assert re.search(r"fitted to 80 runs along this text, 8 steps; explains [\d.]+ % of the variance", text)
+    assert re.search(r"fitted to 80 runs along this text, 8 steps; explains [\d.]+% of the variance", text)
     assert (
         "over 20 coalitions that it has not seen, the text and the empty one; what it misses is not in its numbers"
         in text

@@ -31,7 +31,7 @@ def test_an_output_that_is_not_the_largest_is_not_called_undecided(target):
     split = analysis.attribution(network(3, "softmax", [0, 4, 0]), X, target=target, outputs=list("abc"))
     caption = split.table().caption
     assert "does not decide" not in caption
-    assert re.match(r"“[ac]”: \d+ %", caption)
+    assert re.match(r"“[ac]”: \d+%", caption)
     assert not split.largest.any()
     assert split[0].largest.shape == split.largest.shape
 
@@ -47,7 +47,7 @@ def test_sigmoids_share_no_probability(bias):
     model = network(3, "sigmoid", bias)
     split = analysis.attribution(model, X, outputs=list("abc"))
     part = float(model.predict(X, verbose=0).max())
-    assert f"{100 * part:.0f} %" in split.table().caption
+    assert f"{100 * part:.0f}%" in split.table().caption
     assert "chance" not in split.table().caption
     changed = analysis.substitutions(model, X[0], alternatives=[1, 2], outputs=list("abc"))
     assert changed.values

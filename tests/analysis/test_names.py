@@ -118,7 +118,10 @@ def test_a_text_is_read_by_the_names_that_the_model_carries(name, kind):
     for found in (by_text, by_ids) if name not in NAMELESS else ():
         shown = found.tokens if name == "trace" else str(found) + as_html(found)
         shown = html.unescape(str(shown))
-        assert all(symbol in shown for symbol in names_of_ids(kind, ids))
+        read = names_of_ids(kind, ids)
+        if found is by_text and name.startswith("attribution"):  # words outside the vocabulary keep their names
+            read = [symbol for symbol in read if symbol not in ("<unk>", "[UNK]")]
+        assert all(symbol in shown for symbol in read)
         assert "loginfail" not in shown
     if name in BATCHES:
         both = function(model, [text, text])

@@ -206,7 +206,7 @@ def test_two_named_classes_have_a_verdict(activation, unit):
         return
     part = changed.original[0] if unit == "probability" else 1 / (1 + np.exp(-changed.original[0]))
     name, sure = ("positive", part) if part > 0.5 else ("negative", 1 - part)
-    assert f"”, {100 * sure:.0f} % sure; “" in caption
+    assert f"”, {100 * sure:.0f}% sure; “" in caption
     assert f"“{name}”, " in caption
     assert heading == f"change of the {unit} of positive{', nats' if unit == 'log-odds' else ''}"
     assert f" changes the {unit} of positive most, by " in caption

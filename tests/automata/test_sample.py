@@ -115,7 +115,7 @@ def test_lists_transitions_that_no_word_takes(learned, tmp_path):
     assert with_words.unsupported == found.unsupported
     assert with_words.support.sum() == sum(map(len, some))
     assert f"; {len(report.unsupported)} of {len(pairs)} transitions are taken by no word" in str(found)
-    for name, text in (("found.svg", "(c)"), ("found.html", '"unsupported": ["c"]')):
+    for name, text in (("found.svg", "(c)"), ("found.html", '"unsupported":["c"]')):
         views.save(found, tmp_path / name)
         assert text in (tmp_path / name).read_text(), name
 

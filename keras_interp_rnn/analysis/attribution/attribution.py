@@ -39,7 +39,6 @@ from keras_interp_rnn._network import (
     AffineReading,
     GivenAlphabet,
     are_quantities,
-    as_typed,
     gives_probabilities,
     read_text,
     resolve_alphabet,
@@ -87,6 +86,7 @@ from keras_interp_rnn.analysis.attribution.shapley import (
     by_running,
     divided,
 )
+from keras_interp_rnn.analysis.attribution.wording import as_typed
 from keras_interp_rnn.analysis.isan.contributions import contributions
 
 METHODS = ("auto", "shapley", "telescoping", "path_integral", "occlusion", "contributions")

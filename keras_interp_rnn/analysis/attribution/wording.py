@@ -1,11 +1,15 @@
-"""Outputs, units and certainty in words, for the tables of attributions and interactions."""
+"""Outputs, units, certainty and tokens in words, for the tables of attributions and interactions."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from scipy.special import expit
 
+from keras_interp_rnn._alphabet import Alphabet
+from keras_interp_rnn._network import as_strings, batch_of, is_text
+from keras_interp_rnn._results import visible
 from keras_interp_rnn._results.names import NEAR_CERTAIN, chance
 
 SMALL, ROUNDING = 0.01, 2**-20
@@ -66,3 +70,20 @@ def variance(r_squared: float) -> str:
         return "none"
     digits = next((d for d in range(1, 7) if round(100 * r_squared, d) < 100), None)
     return "100%" if digits is None else f"{100 * r_squared:.{digits}f}%"
+
+
+def as_typed(
+    tokens: tuple[tuple[str, ...], ...], given: object, alphabet: Alphabet | None
+) -> tuple[tuple[str, ...], ...]:
+    """Names of the tokens of texts as they were given: symbols that the alphabet does not know by their own names."""
+    texts = as_strings(given)
+    if alphabet is None or alphabet.unknown is None or not is_text(texts):
+        return tokens
+    unknown, before = visible(str(alphabet.unknown)), int(alphabet.start is not None)
+
+    def named(row: tuple[str, ...], text: str | Sequence[str]) -> tuple[str, ...]:
+        symbols = [*(alphabet.split(text) if isinstance(text, str) and alphabet.split is not None else text)]
+        typed = [*row[:before], *(visible(str(symbol)) for symbol in symbols), *row[before + len(symbols) :]]
+        return tuple(new if name == unknown else name for name, new in zip(row, typed, strict=True))
+
+    return tuple(named(row, text) for row, text in zip(tokens, batch_of(texts, alphabet), strict=True))
