@@ -31,10 +31,10 @@ export async function draw(body, page) {
     return cards.map(({place, sentence, drawing, unit}, i) => h('div', {key: place},
       h(i ? 'h3' : 'h2', {class: 'headline'}, sentence),
       drawing ? h('figure', {}, drawing(width, scaleOf(place, unit))) : null,
-      opening(name, place, `${page.places[place].title} ▸`)));
+      opening(name, place, `${page.places[place].title} ▸`, `${page.places[place].title} of ${name}`)));
   }
 
-  const opening = (name, place, text) => h('button', {type: 'button', class: 'more', 'aria-label': `${page.places[place].title} of ${name}`, onclick: () => page.go({place, run: name})}, text);
+  const opening = (name, place, text, label = null) => h('button', {type: 'button', class: 'more', 'aria-label': label, onclick: () => page.go({place, run: name})}, text);
 
   /** The largest bar of all runs whose bars have this unit: one scale for all. */
   const scaleOf = (place, unit) => Math.max(0, ...[...found.values()].flat().filter((card) => card.place === place && card.unit === unit).map(({largest}) => largest ?? 0));

@@ -57,6 +57,7 @@ export function classes(outputs, k, sequence, threshold) {
 /** How far a token supports the predicted class: the probability of states of that class, minus that of all others. */
 const support = (row, {of, predicted}) => of.reduce((sum, kind, i) => sum + (kind === predicted ? 1 : -1) * row[i], 0);
 
+const SHADE = 0.35; // of a colour behind a token, which stays legible
 const USED = 0.1; // probability that a state reaches whose row is shown
 
 /** Columns, one a token: the token, a cell for each state that is used, shaded by its probability, and the name of the state.
@@ -82,7 +83,7 @@ export function columns({tokens, states, places = null, alpha = null}, {name, sh
   const shade = (by, marked) => buttons.forEach((button, t) => {
     const row = alpha?.[t];
     const look = button.firstChild.style;
-    if (row) look.background = by !== null ? share(0.4 * row[by]) : kinds ? signed(0.4 * support(row, kinds), 1) : share(0.4 * row[states[t + 1]]);
+    if (row) look.background = by !== null ? share(SHADE * row[by]) : kinds ? signed(SHADE * support(row, kinds), 1) : share(SHADE * row[states[t + 1]]);
     look.outline = marked === t + 1 ? '2px solid var(--accent)' : '';
     button.setAttribute('aria-pressed', String(marked === t + 1));
   });

@@ -68,5 +68,5 @@ export function stacked(items, width) {
   return items.map(({name, before = '', who, line, open}) => h('section', {class: 'card', key: name},
     h('h2', {class: 'headline'}, before, line.sentence(who)),
     h('figure', {}, line.drawing(width, scale(line.unit))),
-    h('button', {type: 'button', class: 'more', 'aria-label': `open ${name}`, onclick: open}, `${name} alone ▸`)));
+    h('button', {type: 'button', class: 'more', onclick: open}, `${name} alone ▸`)));
 }
