@@ -1,6 +1,7 @@
 """What is passed on from a page in Chromium: pictures, tables, code; and pages that compare texts, states, networks."""
 
 import json
+import pathlib
 import re
 import xml.etree.ElementTree as ET
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from keras_interp_rnn import analysis, automata, presets, views
+from keras_interp_rnn._results import as_html
 from tests.browser import NEEDS_CHROMIUM, Page
 from tests.views.test_browser import saved_table, show
 
@@ -275,6 +277,19 @@ def test_a_page_in_a_frame_tells_its_height(page, tmp_path):
     height = page.run("return document.body.offsetHeight")
     page.driver.switch_to.default_content()
     page.until(lambda: int(page.driver.title) == height)
+
+
+def test_frames_of_a_notebook_on_the_site_are_as_high_as_their_pages(page, tmp_path):
+    script = (pathlib.Path(__file__).parents[2] / "docs" / "_static" / "site.js").read_text()
+    pages = "".join(as_html(split_of([[1, 2, 3, 4]] * rows)) for rows in (1, 2))
+    (tmp_path / "notebook.html").write_text(f"{pages}<script>{script}</script>")
+    page.open(tmp_path / "notebook.html")
+    heights = "return [...document.querySelectorAll('iframe')].map((frame) => frame.clientHeight)"
+    first, second = page.until(lambda: (found := page.run(heights)) and 640 not in found and found)
+    for frame, height in zip(page.all("iframe"), (first, second), strict=True):
+        page.driver.switch_to.frame(frame)
+        assert abs(page.run("return document.body.offsetHeight") - height) <= 2
+        page.driver.switch_to.default_content()
 
 
 def test_the_answers_of_a_network_that_counts_two_things(page, tmp_path):

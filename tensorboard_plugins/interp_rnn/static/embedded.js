@@ -11,10 +11,12 @@ export async function open(modules) {
   const places = Object.fromEntries(Object.entries(modules).map(([name, module]) => [name, {...module, kinds: views[name]}]));
   window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
   await start({places, folders, source: recorded(runs, losses), host});
-  if (window.parent !== window) new ResizeObserver(tellHeight).observe(document.body);
+  if (window.parent === window) return;
+  new ResizeObserver(tellHeight).observe(document.body);
+  window.addEventListener('message', ({data}) => data?.interpRnnHeight === 'asked' && tellHeight());
 }
 
-/** A page in a frame tells the page around it how high it is. */
+/** A page in a frame tells the page around it how high it is, whenever that changes and when it is asked. */
 function tellHeight() {
   window.parent.postMessage({interpRnnHeight: Math.ceil(document.body.offsetHeight)}, '*');
 }
