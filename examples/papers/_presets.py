@@ -174,11 +174,11 @@ class Tested(Recipe):
             model.compile(keras.optimizers.Adam(0.01), keras.losses.BinaryCrossentropy(from_logits=True))
             ids, labels = self.words(seed)
             model.fit(ids, labels, batch_size=64, epochs=self.settings["epochs"], verbose=0)
-            measured = {"seed": seed, "test_wrong": self.wrong(model, *self.tests(seed)), "ones": self.fooled(model)}
-            if measured["test_wrong"] == 0 and measured["ones"] and not any(each["stored"] for each in found):
-                measured["stored"] = True
+            wrong, ones = self.wrong(model, *self.tests(seed)), self.fooled(model)
+            stored = wrong == 0 and ones > 0 and not any(each["stored"] for each in found)
+            if stored:
                 model.save(run.folder / self.file)
-            found.append({"stored": False, **measured})
+            found.append({"stored": stored, "seed": seed, "test_wrong": wrong, "ones": ones})
             if run.verbose:
                 print(f"  {found[-1]}", flush=True)
         return {"data": {}, "model": {"layer": "LSTM"}, "protocol": dict(self.settings), "result": {"networks": found}}
@@ -231,10 +231,9 @@ class Tested(Recipe):
         return ["".join(rng.choice(["0", "1"], n)) for n in rng.integers(1, self.settings["longest"] + 1, count)]
 
     def _labelled(self, words: Sequence[str]) -> tuple[Array, Array]:
-        ids = np.zeros((len(words), max(map(len, words))), np.int32)
-        for row, word in zip(ids, words, strict=True):
-            row[: len(word)] = [int(symbol) + 1 for symbol in word]
-        return ids, np.array([automata.tomita(4).accepts(word) for word in words], np.float32)
+        truth = automata.tomita(4)
+        ids = datasets.Alphabet(["", *truth.alphabet], padding="").encode_batch(words)
+        return ids, np.array([truth.accepts(word) for word in words], np.float32)
 
     def wrong(self, model: keras.Model, ids: Array, labels: Array) -> int:
         """How many words it answers wrongly."""

@@ -8,7 +8,7 @@ import {percent} from './scales.js';
 /** Tokens up to which type has a size, and the tallest bar its height. */
 const SIZES = [[60, 22, 92], [240, 17, 52], [Infinity, 14, 34]];
 const MONO = "'Roboto Mono', ui-monospace, 'DejaVu Sans Mono', monospace";
-const SANS = "Roboto, 'Helvetica Neue', Arial, system-ui, sans-serif";
+export const SANS = "Roboto, 'Helvetica Neue', Arial, system-ui, sans-serif";
 const FOLDED = 8; // lines, above which those that matter little are folded
 const MATTERS = 0.12; // of the largest bar
 const LABELS = 8; // where not all have room

@@ -1,9 +1,9 @@
 // A drawing of states and edges that can be moved, enlarged and searched. layout.py says where everything stands.
 
-import {widthOf} from './bars.js';
+import {SANS, widthOf} from './bars.js';
 import {html, svg} from './charts.js';
 
-const LABEL = "12px Roboto, 'Helvetica Neue', Arial, system-ui, sans-serif"; // font of an edge
+const LABEL = `12px ${SANS}`; // font of an edge
 const RADIUS = 17; // of a state, as in layout.py
 const LEGIBLE = 0.75; // texts of 12 pixels, but no smaller
 const LARGEST = 4;

@@ -91,9 +91,8 @@ export async function drawTexts(body, page, texts, {folded = false} = {}) {
     const rows = () => [['text', 'position', 'token', 'bar'], ...lines.flatMap(({name, line}) => line.rows(name))];
     patch(body, choosers(), h('p', {class: 'note', key: 'scale'}, lines[0].line.note, ' ', h('b', {class: 'for'}, 'Blue'), ' raised it, ', h('b', {class: 'against'}, 'orange'), ' lowered it; all on one scale.'), stacked(lines, Math.max(260, page.width() - 34)),
       h('div', {key: 'downloads'}, page.downloads(() => [...body.querySelectorAll('svg.strip')], rows, {file: `${all.length} texts`})),
-      traceable() ? traceFold(page, text().traces[0], body.clientWidth, () => page.current() && show()) : null);
+      text().traces.length ? traceFold(page, text().traces[0], body.clientWidth, () => page.current() && show()) : null);
   }
-  const traceable = () => text().traces.length > 0;
 
   /** The texts and the runs that can be looked at together. */
   function choosers() {
@@ -164,6 +163,7 @@ export async function drawTexts(body, page, texts, {folded = false} = {}) {
     const outputs = outcomesOf(reading);
     const shownOutputs = [...outputs.slice(0, OUTPUTS), ...outputs.slice(OUTPUTS).filter(([, , o]) => pair.includes(o))];
     const rest = restOf(reading, pair, format);
+    const choices = folded ? header() : null;
     return [
       h('h2', {class: 'headline', key: 'headline', 'aria-live': 'polite'}, words ? sentence(page.title, byWords(reading, groups), tokens.map(({name}) => name), (g) => values[g], pair) : sentence(page.title, reading, symbols, lead, pair)),
       reading.asRead ? asRead(reading, pair, tokens, groups, format) : null,
@@ -180,7 +180,7 @@ export async function drawTexts(body, page, texts, {folded = false} = {}) {
       h('figure', {key: 'bars', class: 'bars'}, strip(tokens, {width: Math.max(260, page.width()), picked, format, noun: reading.noun, opened, base: baseOf(reading, pair, format), floor: floorOf(reading, pair),
         onpick: reading.of ? pick : asks ? (i) => choose({picked: i === picked ? null : i}) : null, onfocus: reading.of ? pick : null, onopen: (lines) => { lines.forEach((line) => opened.add(line)); paint(); },
         outputs: shownOutputs.map(([name, part, o]) => ({name, part, look: o === pair[0] ? 'for' : o === pair[1] ? 'against' : null}))})),
-      folded && header() ? fold('choices', 'What is shown: outputs, method, prediction', header) : null,
+      choices ? fold('choices', 'What is shown: outputs, method, prediction', () => choices) : null,
       reading.of ? partners(reading, symbols, format) : picked === null ? (asks ? h('p', {class: 'note', key: 'hint'}, `Click a ${reading.noun} for the prediction ${[reading.without ? 'without its term of the sum' : null, drawn.answers?.deleted ? `with the ${reading.noun} deleted` : null, drawn.answers ? 'with another in its place' : null].filter(Boolean).join(', or ')}.`) : null) : panel(groups, picked, tokens, against, format),
       reading.features ? h('figure', {key: 'features'}, featureMap(reading, symbols, pair, against)) : null,
       reading.leftOut ? h('p', {class: 'note', key: 'features'}, 'The shares of features are left out, as they are too many for a page. The result has them.') : null,

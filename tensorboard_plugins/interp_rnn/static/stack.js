@@ -1,6 +1,6 @@
 // A text in a sentence and its bars, as one of several: of the overview, of a batch, of two runs. All have one scale.
 
-import {strip, widthOf} from './bars.js';
+import {SANS, strip, widthOf} from './bars.js';
 import {baseOf, errorOf, floorOf, formatOf, noteOn, outcomesOf, quoted, sentence, withMargin, withUnit} from './outputs.js';
 import {leadOf, pairOf} from './readings.js';
 import {h} from './render.js';
@@ -44,7 +44,7 @@ export function lineOf(reading, symbols, chosen = {}) {
 }
 
 const WIDEST = 56; // of a bar and its name in a table
-const FONT = "12px Roboto, 'Helvetica Neue', Arial, system-ui, sans-serif";
+const FONT = `12px ${SANS}`;
 
 /** The names of bars, as `miniature` places these; of many none. */
 function above(names, width) {

@@ -1,11 +1,10 @@
 // The verdict while a text is read: each token moves it from where the one before left it.
 
-import {widthOf} from './bars.js';
+import {SANS, widthOf} from './bars.js';
 import {shortened, spoken} from './letters.js';
 import {h} from './render.js';
 import {rangeOf, shown} from './scales.js';
 
-const SANS = "Roboto, 'Helvetica Neue', Arial, system-ui, sans-serif";
 const FONT = `13px ${SANS}`;
 const MOST = 80; // tokens with names; of more, the line alone
 const LABELS = 7;
